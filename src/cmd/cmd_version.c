@@ -1,0 +1,25 @@
+#include <stdio.h>
+
+#include "cmd/options.h"
+#include "version.h"
+
+static const struct option_row options[] = {OPTIONS_END};
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    int operands;
+    enum options_result result = options_parse(command, argc, argv, NULL, &operands);
+    if (result != OPTIONS_GO)
+        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+    printf("rooftop %s\n", ROOFTOP_VERSION);
+    return EXIT_DONE;
+}
+
+const struct command command_version = {
+    .name = "version",
+    .summary = "Print the version",
+    .operands = "",
+    .options = options,
+    .more = "",
+    .run = run,
+};

@@ -1,0 +1,18 @@
+#include "cmd/commands.h"
+
+#include <string.h>
+
+extern const struct command command_version;
+
+const struct command *const commands[] = {
+    &command_version,
+    NULL,
+};
+
+const struct command *command_by_name(const char *name)
+{
+    for (const struct command *const *command = commands; *command; command++)
+        if (strcmp((*command)->name, name) == 0)
+            return *command;
+    return NULL;
+}

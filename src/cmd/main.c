@@ -1,0 +1,38 @@
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/commands.h"
+
+static void print_overview(FILE *out)
+{
+    fputs("Usage: rooftop [COMMAND] [OPTION…]\n\n"
+          "How hard do these GPUs really work, and what could run in the room that is left?\n\n"
+          "Commands:\n",
+          out);
+    for (const struct command *const *command = commands; *command; command++)
+        fprintf(out, "  %-10s  %s\n", (*command)->name, (*command)->summary);
+    fputs("\n'rooftop COMMAND --help' tells more. Without a command: top.\n", out);
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_ALL, "");
+    setlocale(LC_NUMERIC, "C");
+    const char *name = argc > 1 ? argv[1] : "top";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_overview(stdout);
+        return EXIT_DONE;
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+        name = "version";
+    bool options_only = argc > 1 && name[0] == '-';
+    const struct command *command = command_by_name(options_only ? "top" : name);
+    if (!command) {
+        fprintf(stderr, "rooftop: there is no command '%s'\n\n", name);
+        print_overview(stderr);
+        return EXIT_USAGE;
+    }
+    int skip = argc > 1 && !options_only ? 1 : 0;
+    return command->run(command, argc - skip, argv + skip);
+}

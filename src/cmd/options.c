@@ -1,0 +1,184 @@
+#include "cmd/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+
+enum { MAX_OPTIONS = 48 };
+
+static void print_error(const struct command *command, const char *format, va_list args)
+{
+    fprintf(stderr, "rooftop %s: ", command->name);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+int usage_error(const struct command *command, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_error(command, format, args);
+    va_end(args);
+    fprintf(stderr, "Try 'rooftop %s --help'.\n", command->name);
+    return EXIT_USAGE;
+}
+
+int run_error(const struct command *command, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_error(command, format, args);
+    va_end(args);
+    return EXIT_FAILED;
+}
+
+static bool is_choice(const char *choices, const char *text)
+{
+    size_t length = strlen(text);
+    for (const char *choice = choices; *choice;) {
+        size_t end = strcspn(choice, "|");
+        if (end == length && strncmp(choice, text, length) == 0)
+            return true;
+        choice += end + (choice[end] == '|');
+    }
+    return false;
+}
+
+/* NULL where the text was stored, else what was expected. */
+static const char *store(const struct option_row *row, void *target, const char *text)
+{
+    switch (row->kind) {
+    case OPTION_FLAG:
+        *(bool *)target = true;
+        return NULL;
+    case OPTION_TEXT:
+    case OPTION_FILE:
+        *(const char **)target = text;
+        return text[0] ? NULL : "something";
+    case OPTION_CHOICE:
+        *(const char **)target = text;
+        return is_choice(row->choices, text) ? NULL : row->choices;
+    case OPTION_DURATION: {
+        double seconds;
+        if (parse_duration(text, &seconds) < 0 || seconds <= 0)
+            return "a time above 0 such as 0.5, 250ms or 2m";
+        *(double *)target = seconds;
+        return NULL;
+    }
+    case OPTION_NUMBER:
+        return parse_double(text, target) < 0 ? "a number" : NULL;
+    case OPTION_COUNT:
+        return parse_unsigned(text, target) < 0 ? "a whole number" : NULL;
+    case OPTION_BYTES:
+        return parse_bytes(text, target) < 0 ? "a size such as 512M or 8G" : NULL;
+    }
+    return NULL;
+}
+
+struct getopt_tables {
+    struct option longs[MAX_OPTIONS + 2];
+    char letters[2 * MAX_OPTIONS + 4];
+};
+
+static size_t count_options(const struct command *command)
+{
+    size_t count = 0;
+    while (command->options[count].name)
+        count++;
+    return count;
+}
+
+static void make_tables(const struct command *command, struct getopt_tables *tables)
+{
+    *tables = (struct getopt_tables){0};
+    char *letter = tables->letters;
+    *letter++ = '+'; /* options end at the first operand: what follows may be somebody's command */
+    *letter++ = ':';
+    size_t count = count_options(command);
+    for (size_t i = 0; i < count && i < MAX_OPTIONS; i++) {
+        const struct option_row *row = &command->options[i];
+        bool argument = row->kind != OPTION_FLAG;
+        tables->longs[i] = (struct option){
+            .name = row->name,
+            .has_arg = argument ? required_argument : no_argument,
+            .val = 256 + (int)i,
+        };
+        if (row->letter) {
+            *letter++ = row->letter;
+            if (argument)
+                *letter++ = ':';
+        }
+    }
+    tables->longs[count] = (struct option){.name = "help", .val = 'h'};
+    *letter = 'h';
+}
+
+static const struct option_row *row_of(const struct command *command, int value)
+{
+    if (value >= 256)
+        return &command->options[value - 256];
+    for (const struct option_row *row = command->options; row->name; row++)
+        if (row->letter == value)
+            return row;
+    return NULL;
+}
+
+enum options_result options_parse(const struct command *command, int argc, char **argv,
+                                  void *settings, int *ret_operands)
+{
+    struct getopt_tables tables;
+    make_tables(command, &tables);
+    opterr = 0;
+    optind = 0;
+    for (;;) {
+        int value = getopt_long(argc, argv, tables.letters, tables.longs, NULL);
+        if (value == -1)
+            break;
+        const char *given = optind > 0 ? argv[optind - 1] : "";
+        if (value == 'h') {
+            options_print_help(command);
+            return OPTIONS_STOP;
+        }
+        if (value == '?' || value == ':') {
+            usage_error(command, value == ':' ? "%s needs an argument" : "there is no option %s",
+                        given);
+            return OPTIONS_WRONG;
+        }
+        const struct option_row *row = row_of(command, value);
+        const char *expected = store(row, (char *)settings + row->offset, optarg);
+        if (expected) {
+            usage_error(command, "--%s: '%s' is not %s", row->name, optarg, expected);
+            return OPTIONS_WRONG;
+        }
+    }
+    *ret_operands = optind;
+    return OPTIONS_GO;
+}
+
+static void print_option(const struct option_row *row)
+{
+    char left[64];
+    char letter[5] = "    ";
+    if (row->letter)
+        snprintf(letter, sizeof(letter), "-%c, ", row->letter);
+    snprintf(left, sizeof(left), "%s--%s%s%s", letter, row->name, row->argument ? " " : "",
+             row->argument ? row->argument : "");
+    printf(strlen(left) > 28 ? "  %s\n  %-28s  %s\n" : "  %-28s%s  %s\n", left, "", row->help);
+}
+
+void options_print_help(const struct command *command)
+{
+    printf("Usage: rooftop %s [OPTION…]%s%s\n\n%s.\n\nOptions:\n", command->name,
+           command->operands[0] ? " " : "", command->operands, command->summary);
+    for (const struct option_row *row = command->options; row->name; row++)
+        print_option(row);
+    const struct option_row help = {"help", 'h', OPTION_FLAG, 0, NULL, "Print this help", NULL};
+    print_option(&help);
+    if (command->more[0])
+        printf("\n%s", command->more);
+}

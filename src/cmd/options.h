@@ -1,0 +1,60 @@
+/* Command lines as tables: the same rows parse the arguments, print the help, and make the shell
+ * completions. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/util.h"
+
+enum option_kind {
+    OPTION_FLAG,     /* bool */
+    OPTION_TEXT,     /* const char * */
+    OPTION_FILE,     /* const char *; completed as a file name */
+    OPTION_CHOICE,   /* const char *, one of `choices` */
+    OPTION_DURATION, /* double, seconds, above 0 */
+    OPTION_NUMBER,   /* double */
+    OPTION_COUNT,    /* uint64_t */
+    OPTION_BYTES,    /* uint64_t */
+};
+
+struct option_row {
+    const char *name; /* without dashes */
+    char letter;      /* 0: none */
+    enum option_kind kind;
+    size_t offset;        /* into the command's struct of settings */
+    const char *argument; /* as the help shows it, NULL for a flag */
+    const char *help;
+    const char *choices; /* "text|json|csv", for OPTION_CHOICE */
+};
+
+/* The last row of a table. */
+#define OPTIONS_END {.name = NULL}
+
+struct command {
+    const char *name;
+    const char *summary;
+    const char *operands; /* "FILE…", "-- COMMAND [ARGUMENT…]" or "" */
+    const struct option_row *options;
+    const char *more; /* further paragraphs of the help: what one sees, examples */
+    int (*run)(const struct command *command, int argc, char **argv);
+};
+
+enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_GPU = 3 };
+
+/* What options_parse() asks the command to do. */
+enum options_result {
+    OPTIONS_GO,    /* go on; *ret_operands is the index of the first operand */
+    OPTIONS_STOP,  /* the help was asked for and printed: exit 0 */
+    OPTIONS_WRONG, /* an error was printed: exit 2 */
+};
+
+MUST_CHECK enum options_result options_parse(const struct command *command, int argc, char **argv,
+                                             void *settings, int *ret_operands);
+
+/* Prints "rooftop COMMAND: MESSAGE" and a pointer to the help on stderr; returns EXIT_USAGE. */
+int usage_error(const struct command *command, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Prints "rooftop COMMAND: MESSAGE" on stderr; returns EXIT_FAILED. */
+int run_error(const struct command *command, const char *format, ...) PRINTF_LIKE(2, 3);
+
+void options_print_help(const struct command *command);

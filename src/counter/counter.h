@@ -1,0 +1,88 @@
+/* Sources of counters. A source opens, lists devices and gives samples; live drivers and recordings
+ * alike. A new vendor, or a new interface of a driver, is one file and one row in
+ * counter_sources[].
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/util.h"
+#include "counter/frame.h"
+#include "metric/device.h"
+
+struct counter;
+
+/* A named moment or span of a recording. */
+struct mark {
+    double time; /* seconds since 1970 */
+    double end;  /* equal to time for a moment */
+    char name[96];
+};
+
+/* What to tell the person when a source does not open. */
+struct counter_failure {
+    char reason[384];
+    char advice[256]; /* what to do next, or "" */
+};
+
+struct counter_ops {
+    const char *name; /* as in --source NAME or --source NAME:ARGUMENT */
+    const char *help;
+    const char *argument; /* what the argument is, as help shows it, or NULL where there is none */
+    bool live; /* samples are of the present; otherwise time is the source's own and collect() gives
+                  them */
+    bool automatic; /* --source auto tries it */
+
+    /* Returns 0, or −errno with `failure` filled: -ENODEV no GPU, -EACCES no permission,
+     * -EINVAL a malformed argument or file, others. */
+    int (*open)(struct counter **ret, const char *argument, struct counter_failure *failure);
+    void (*close)(struct counter *counter);
+
+    /* Live. Reads one device now: values into `sample`, and its processes. Called from the device's
+     * own thread, never twice at once for one device; must not allocate. The sample is the
+     * last one that this device gave, to hold values that the source refreshes more rarely.
+     * Returns 0; -ENODEV: the device is lost; other −errno: this read failed. */
+    int (*read)(struct counter *counter, size_t device, struct sample *sample,
+                struct process_list *processes);
+    /* Live, optional. After -ENODEV or another failure, with back-off: try to get it back. */
+    int (*reopen)(struct counter *counter, size_t device);
+    /* Live, optional. True where devices have come or gone (MIG changes too): the monitor then
+     * opens the source anew. */
+    bool (*changed)(struct counter *counter);
+
+    /* Not live. Moves on to `until` (seconds since 1970, as the source counts) and fills the frame
+     * with what lies between: means of INTERVAL metrics, last of the others.
+     * Returns 0, or -ENODATA after the end. */
+    int (*collect)(struct counter *counter, double until, struct frame *frame);
+    /* Not live. The next collect() starts from `time`. */
+    int (*seek)(struct counter *counter, double time);
+    /* Not live, optional. What the recording says of a process; false where it says nothing. */
+    bool (*describe)(struct counter *counter, pid_t pid, struct process_description *ret);
+};
+
+/* An open source. Each source's own struct begins with it. */
+struct counter {
+    const struct counter_ops *ops;
+    struct device *devices;
+    size_t device_count;
+
+    char driver_version[96]; /* "" where not known */
+    char library[256];       /* what was loaded or opened, for doctor */
+    char library_version[96];
+    char cuda_version[16];
+
+    /* Not live: the span in seconds since 1970, the usual interval, and marks in order of time. */
+    double begin;
+    double end;
+    double interval;
+    const struct mark *marks;
+    size_t mark_count;
+};
+
+extern const struct counter_ops *const counter_sources[]; /* NULL-terminated, in probing order */
+
+/* Opens "auto", "NAME" or "NAME:ARGUMENT". Returns 0 or −errno as `open` does. */
+MUST_CHECK int counter_open(struct counter **ret, const char *source,
+                            struct counter_failure *failure);
+void counter_close(struct counter *counter);

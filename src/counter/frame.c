@@ -1,0 +1,30 @@
+#include "counter/frame.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+const char *reading_state_name(enum reading_state state)
+{
+    static const char *const names[] = {
+        [READING_NONE] = "none", [READING_OK] = "ok",         [READING_STALE] = "stale",
+        [READING_LOST] = "lost", [READING_FAILED] = "failed",
+    };
+    return names[state];
+}
+
+int frame_init(struct frame *frame, size_t count)
+{
+    struct reading *readings = calloc(count ? count : 1, sizeof(*readings));
+    if (!readings)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        sample_reset(&readings[i].sample, ABSENT_FIRST_SAMPLE);
+    *frame = (struct frame){.count = count, .readings = readings};
+    return 0;
+}
+
+void frame_free(struct frame *frame)
+{
+    free(frame->readings);
+    *frame = (struct frame){0};
+}

@@ -1,0 +1,404 @@
+#include "counter/live.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* The first frame comes early, but late enough for counters that advance each 0.1 s. */
+static const double FIRST_FRAME_DELAY = 0.12;
+static const double LONGEST_GRACE = 0.25;
+static const double SHORTEST_STALE_AGE = 0.3;
+static const double LONGEST_BACK_OFF = 30;
+static const double CHANGE_CHECK_PERIOD = 5;
+static const double STOP_PATIENCE = 1;
+enum { WORKER_STACK_BYTES = 256 * 1024 };
+
+struct worker {
+    struct live *live;
+    size_t device;
+    pthread_t thread;
+
+    /* The thread's own. */
+    struct sample sample;
+    struct process_list processes;
+    unsigned failures;
+
+    /* Under the live lock. */
+    struct reading latest;
+    unsigned long done_tick; /* the last tick that this worker has served */
+    double done_at;          /* when, on the monotonic clock */
+    bool awaited;            /* frames wait for it: it neither hangs nor backs off */
+};
+
+struct live {
+    struct counter *counter;
+    double interval;
+    double base;        /* when tick 0 is, on the monotonic clock */
+    double first_delay; /* from tick 0 to tick 1; then one interval each */
+
+    pthread_mutex_t lock;
+    pthread_cond_t stop_signal;
+    bool stopping;
+    bool devices_changed;
+    unsigned long tick; /* the tick of the next frame */
+    double frame_time;  /* of the last frame, on the monotonic clock */
+
+    int ready_event; /* all awaited workers have served the tick */
+    int grace_timer; /* the tick's grace is over */
+    int epoll;       /* the two together */
+
+    size_t worker_count;
+    struct worker *workers;
+};
+
+/* Tick 0 only gives rates a start; frames begin with tick 1. */
+static double tick_time(const struct live *live, unsigned long tick)
+{
+    if (tick == 0)
+        return live->base;
+    return live->base + live->first_delay + (double)(tick - 1) * live->interval;
+}
+
+/* The first tick that comes after `tick` and is not over by `now`. */
+static unsigned long tick_after(const struct live *live, unsigned long tick, double now)
+{
+    double passed = (now - live->base - live->first_delay) / live->interval;
+    unsigned long next = passed > 0 ? (unsigned long)passed + 1 : 1;
+    if (next <= tick)
+        next = tick + 1;
+    while (tick_time(live, next) <= now)
+        next++;
+    return next;
+}
+
+static double grace(const struct live *live)
+{
+    double half = live->interval / 2;
+    return half < LONGEST_GRACE ? half : LONGEST_GRACE;
+}
+
+static double stale_age(const struct live *live)
+{
+    double age = 2.5 * live->interval;
+    return age > SHORTEST_STALE_AGE ? age : SHORTEST_STALE_AGE;
+}
+
+/* Sleeps until `when` on the monotonic clock; false where the sampler is to stop. */
+static bool sleep_until(struct live *live, double when)
+{
+    struct timespec until = clock_timespec(when);
+    pthread_mutex_lock(&live->lock);
+    int r = 0;
+    while (!live->stopping && r != ETIMEDOUT)
+        r = pthread_cond_timedwait(&live->stop_signal, &live->lock, &until);
+    bool go_on = !live->stopping;
+    pthread_mutex_unlock(&live->lock);
+    return go_on;
+}
+
+static bool all_served(const struct live *live)
+{
+    for (size_t i = 0; i < live->worker_count; i++)
+        if (live->workers[i].awaited && live->workers[i].done_tick < live->tick)
+            return false;
+    return true;
+}
+
+static void copy_processes(struct process_list *to, const struct process_list *from)
+{
+    to->known = from->known;
+    to->truncated = from->truncated;
+    to->count = from->count;
+    memcpy(to->process, from->process, from->count * sizeof(from->process[0]));
+}
+
+static enum reading_state state_of(int error)
+{
+    if (error == 0)
+        return READING_OK;
+    return error == -ENODEV ? READING_LOST : READING_FAILED;
+}
+
+static void publish(struct worker *worker, unsigned long tick, int error)
+{
+    struct live *live = worker->live;
+    pthread_mutex_lock(&live->lock);
+    worker->latest.state = state_of(error);
+    worker->latest.error = error;
+    if (error == 0) {
+        worker->latest.sample = worker->sample;
+        copy_processes(&worker->latest.processes, &worker->processes);
+        worker->done_at = clock_monotonic();
+    }
+    worker->done_tick = tick;
+    worker->awaited = error == 0;
+    bool ready = all_served(live);
+    pthread_mutex_unlock(&live->lock);
+    if (ready)
+        eventfd_write(live->ready_event, 1);
+}
+
+/* Seconds to wait after the n-th failure in a row. */
+static double back_off(const struct live *live, unsigned failures)
+{
+    double wait = live->interval;
+    for (unsigned i = 0; i < failures && wait < LONGEST_BACK_OFF; i++)
+        wait *= 2;
+    return wait < LONGEST_BACK_OFF ? wait : LONGEST_BACK_OFF;
+}
+
+static int read_device(struct worker *worker)
+{
+    struct counter *counter = worker->live->counter;
+    if (worker->failures > 0 && counter->ops->reopen) {
+        int r = counter->ops->reopen(counter, worker->device);
+        if (r < 0)
+            return r;
+    }
+    return counter->ops->read(counter, worker->device, &worker->sample, &worker->processes);
+}
+
+/* One worker looks after the list of devices. */
+static void check_for_changes(struct worker *worker, double *next_check)
+{
+    struct live *live = worker->live;
+    double now = clock_monotonic();
+    if (worker != live->workers || !live->counter->ops->changed || now < *next_check)
+        return;
+    *next_check = now + CHANGE_CHECK_PERIOD;
+    if (!live->counter->ops->changed(live->counter))
+        return;
+    pthread_mutex_lock(&live->lock);
+    live->devices_changed = true;
+    pthread_mutex_unlock(&live->lock);
+    eventfd_write(live->ready_event, 1);
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct live *live = worker->live;
+    double next_check = live->base + CHANGE_CHECK_PERIOD;
+    unsigned long tick = 0;
+    double when = live->base;
+    while (sleep_until(live, when)) {
+        int error = read_device(worker);
+        worker->failures = error == 0 ? 0 : worker->failures + 1;
+        publish(worker, tick, error);
+        check_for_changes(worker, &next_check);
+
+        double now = clock_monotonic();
+        double earliest = error == 0 ? now : now + back_off(live, worker->failures);
+        tick = tick_after(live, tick, earliest);
+        when = tick_time(live, tick);
+    }
+    return NULL;
+}
+
+static int arm_grace(struct live *live)
+{
+    double when = tick_time(live, live->tick) + grace(live);
+    struct itimerspec timer = {.it_value = clock_timespec(when)};
+    return timerfd_settime(live->grace_timer, TFD_TIMER_ABSTIME, &timer, NULL) < 0 ? -errno : 0;
+}
+
+static int watch(int epoll, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int open_descriptors(struct live *live)
+{
+    live->ready_event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    live->grace_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    live->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (live->ready_event < 0 || live->grace_timer < 0 || live->epoll < 0)
+        return -errno;
+    int r = watch(live->epoll, live->ready_event);
+    return r < 0 ? r : watch(live->epoll, live->grace_timer);
+}
+
+static void init_lock(struct live *live)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&live->stop_signal, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&live->lock, NULL);
+}
+
+static int start_worker(struct live *live, struct worker *worker, size_t device)
+{
+    worker->live = live;
+    worker->device = device;
+    worker->awaited = true;
+    sample_reset(&worker->sample, ABSENT_FIRST_SAMPLE);
+    sample_reset(&worker->latest.sample, ABSENT_FIRST_SAMPLE);
+
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, WORKER_STACK_BYTES);
+    int r = pthread_create(&worker->thread, &attributes, work, worker);
+    pthread_attr_destroy(&attributes);
+    return -r;
+}
+
+static int start_workers(struct live *live, const struct sampler_config *config)
+{
+    live->workers = calloc(config->device_count + 1, sizeof(*live->workers));
+    if (!live->workers)
+        return -ENOMEM;
+    for (size_t i = 0; i < config->device_count; i++) {
+        int r = start_worker(live, &live->workers[i], config->devices[i]);
+        if (r < 0)
+            return r;
+        /* all_served() walks the workers that run already */
+        pthread_mutex_lock(&live->lock);
+        live->worker_count++;
+        pthread_mutex_unlock(&live->lock);
+    }
+    return 0;
+}
+
+int live_start(struct live **ret, struct counter *counter, const struct sampler_config *config)
+{
+    double interval = config->interval;
+    struct live *live = calloc(1, sizeof(*live));
+    if (!live)
+        return -ENOMEM;
+    *live = (struct live){
+        .counter = counter,
+        .interval = interval,
+        .first_delay = interval < FIRST_FRAME_DELAY ? interval : FIRST_FRAME_DELAY,
+        .base = clock_monotonic(),
+        .frame_time = clock_monotonic(),
+        .tick = 1,
+        .ready_event = -1,
+        .grace_timer = -1,
+        .epoll = -1,
+    };
+    init_lock(live);
+    int r = open_descriptors(live);
+    if (r == 0)
+        r = start_workers(live, config);
+    if (r == 0)
+        r = arm_grace(live);
+    if (r < 0) {
+        live_stop(live);
+        return r;
+    }
+    *ret = live;
+    return 0;
+}
+
+static void close_descriptor(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static bool join_workers(struct live *live)
+{
+    /* pthread_timedjoin_np() counts on the realtime clock. */
+    struct timespec until = clock_timespec(clock_realtime() + STOP_PATIENCE);
+    bool ended = true;
+    for (size_t i = 0; i < live->worker_count; i++)
+        if (pthread_timedjoin_np(live->workers[i].thread, NULL, &until) != 0) {
+            pthread_detach(live->workers[i].thread);
+            ended = false;
+        }
+    return ended;
+}
+
+bool live_stop(struct live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    live->stopping = true;
+    pthread_cond_broadcast(&live->stop_signal);
+    pthread_mutex_unlock(&live->lock);
+    if (!join_workers(live))
+        return false;
+    close_descriptor(live->epoll);
+    close_descriptor(live->grace_timer);
+    close_descriptor(live->ready_event);
+    pthread_cond_destroy(&live->stop_signal);
+    pthread_mutex_destroy(&live->lock);
+    free(live->workers);
+    free(live);
+    return true;
+}
+
+int live_fd(const struct live *live)
+{
+    return live->epoll;
+}
+
+static enum absence absence_of(enum reading_state state)
+{
+    switch (state) {
+    case READING_LOST:
+        return ABSENT_LOST;
+    case READING_FAILED:
+        return ABSENT_DRIVER_ERROR;
+    default:
+        return ABSENT_STALE;
+    }
+}
+
+static void fill_reading(struct worker *worker, double now, struct reading *reading)
+{
+    const struct reading *latest = &worker->latest;
+    reading->state = latest->state;
+    reading->error = latest->error;
+    reading->age = latest->state == READING_NONE ? now - worker->live->base : now - worker->done_at;
+    reading->sample = latest->sample;
+    copy_processes(&reading->processes, &latest->processes);
+
+    if (reading->age > stale_age(worker->live) && reading->state <= READING_OK) {
+        reading->state = READING_STALE;
+        worker->awaited = false;
+    }
+    if (reading->state > READING_OK) {
+        sample_withdraw(&reading->sample, absence_of(reading->state));
+        reading->processes.known = false;
+        reading->processes.count = 0;
+    }
+}
+
+static void fill_frame(struct live *live, double now, struct frame *frame)
+{
+    frame->time = clock_realtime();
+    frame->interval = now - live->frame_time;
+    for (size_t i = 0; i < live->worker_count; i++)
+        fill_reading(&live->workers[i], now, &frame->readings[live->workers[i].device]);
+    live->frame_time = now;
+}
+
+int live_next(struct live *live, struct frame *frame)
+{
+    eventfd_t drained;
+    eventfd_read(live->ready_event, &drained);
+    double now = clock_monotonic();
+    int r = 0;
+    pthread_mutex_lock(&live->lock);
+    if (live->devices_changed)
+        r = -ESTALE;
+    else if (now >= tick_time(live, live->tick) &&
+             (all_served(live) || now >= tick_time(live, live->tick) + grace(live))) {
+        fill_frame(live, now, frame);
+        live->tick = tick_after(live, live->tick, now);
+        r = 1;
+    }
+    pthread_mutex_unlock(&live->lock);
+    int armed = arm_grace(live);
+    return armed < 0 ? armed : r;
+}

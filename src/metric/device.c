@@ -1,0 +1,43 @@
+#include "metric/device.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const struct device_field text_fields[DEVICE_TEXT_COUNT] = {
+#define DEVICE_TEXT(id, name, help) [DEVICE_##id] = {name, help},
+#define DEVICE_NUMBER(id, name, help)
+#include "metric/device.def"
+#undef DEVICE_TEXT
+#undef DEVICE_NUMBER
+};
+
+static const struct device_field number_fields[DEVICE_NUMBER_COUNT] = {
+#define DEVICE_TEXT(id, name, help)
+#define DEVICE_NUMBER(id, name, help) [DEVICE_##id] = {name, help},
+#include "metric/device.def"
+#undef DEVICE_TEXT
+#undef DEVICE_NUMBER
+};
+
+const struct device_field *device_text_field(enum device_text text)
+{
+    return &text_fields[text];
+}
+
+const struct device_field *device_number_field(enum device_number number)
+{
+    return &number_fields[number];
+}
+
+void device_set_text(struct device *device, enum device_text text, const char *value)
+{
+    snprintf(device->text[text], DEVICE_TEXT_SIZE, "%s", value);
+}
+
+void device_set_number(struct device *device, enum device_number number, double value)
+{
+    if (!isfinite(value))
+        return;
+    device->number[number] = value;
+    device->known |= UINT32_C(1) << number;
+}

@@ -1,0 +1,63 @@
+/* What stays true of a device while it is open. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum device_text {
+#define DEVICE_TEXT(id, name, help) DEVICE_##id,
+#define DEVICE_NUMBER(id, name, help)
+#include "metric/device.def"
+#undef DEVICE_TEXT
+#undef DEVICE_NUMBER
+    DEVICE_TEXT_COUNT
+};
+
+enum device_number {
+#define DEVICE_TEXT(id, name, help)
+#define DEVICE_NUMBER(id, name, help) DEVICE_##id,
+#include "metric/device.def"
+#undef DEVICE_TEXT
+#undef DEVICE_NUMBER
+    DEVICE_NUMBER_COUNT
+};
+
+enum { DEVICE_TEXT_SIZE = 96 };
+
+struct device {
+    unsigned index; /* as nvidia-smi numbers it; a MIG instance has its place below its GPU */
+    char text[DEVICE_TEXT_COUNT][DEVICE_TEXT_SIZE]; /* "" where not known */
+    double number[DEVICE_NUMBER_COUNT];
+    uint32_t known; /* bit i: number[i] is known */
+};
+
+_Static_assert(DEVICE_NUMBER_COUNT <= 32, "struct device's bits of known numbers");
+
+struct device_field {
+    const char *name;
+    const char *help;
+};
+
+const struct device_field *device_text_field(enum device_text text);
+const struct device_field *device_number_field(enum device_number number);
+
+static inline bool device_knows(const struct device *device, enum device_number number)
+{
+    return device->known >> number & 1;
+}
+
+static inline double device_number(const struct device *device, enum device_number number,
+                                   double otherwise)
+{
+    return device_knows(device, number) ? device->number[number] : otherwise;
+}
+
+void device_set_text(struct device *device, enum device_text text, const char *value);
+void device_set_number(struct device *device, enum device_number number, double value);
+
+/* A MIG instance, not a whole GPU. */
+static inline bool device_is_mig(const struct device *device)
+{
+    return device_knows(device, DEVICE_PARENT);
+}

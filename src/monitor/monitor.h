@@ -1,0 +1,49 @@
+/* What every command and the library look through: a source with its sampler, the devices that were
+ * asked for, derived metrics, and who the processes are. */
+#pragma once
+
+#include "counter/sampler.h"
+#include "metric/process.h"
+
+struct monitor;
+
+struct monitor_config {
+    const char
+        *source;      /* "auto", "nvml", "replay:FILE[@SPEED]", …; NULL: $ROOFTOP_SOURCE or auto */
+    const char *gpus; /* comma-separated: index, UUID or a unique start of it, PCI address, MIG
+                         UUID; NULL for all */
+    double interval;  /* seconds; 0: the recording's own, or 0.1 */
+};
+
+/* Returns 0, or −errno with `failure` filled; -EINVAL for a malformed source or GPU. */
+MUST_CHECK int monitor_open(struct monitor **ret, const struct monitor_config *config,
+                            struct counter_failure *failure);
+void monitor_close(struct monitor *monitor);
+
+/* Readable when a frame may be ready. It stays the same descriptor when devices change. */
+int monitor_fd(const struct monitor *monitor);
+
+/* Takes the next frame, with derived metrics. Never blocks.
+ * Returns 1, 0 (none is due), -ENODATA (end of the recording), or another −errno. */
+MUST_CHECK int monitor_next(struct monitor *monitor);
+/* The same, but waits for it, `timeout` seconds at most (negative: for ever). 0: timed out. */
+MUST_CHECK int monitor_wait(struct monitor *monitor, double timeout);
+
+/* Grows each time the list of devices changes: indices below then mean other devices. */
+unsigned monitor_generation(const struct monitor *monitor);
+
+/* The devices that were asked for, i < monitor_count(). */
+size_t monitor_count(const struct monitor *monitor);
+const struct device *monitor_device(const struct monitor *monitor, size_t i);
+/* Of the last frame. */
+const struct reading *monitor_reading(const struct monitor *monitor, size_t i);
+double monitor_time(const struct monitor *monitor);
+double monitor_interval(const struct monitor *monitor);
+
+const struct counter *monitor_counter(const struct monitor *monitor);
+/* Never NULL; for a process that cannot be seen, `outside` is set. Valid until the next call. */
+const struct process_description *monitor_describe(struct monitor *monitor, pid_t pid);
+
+/* Recordings only: -ENOTSUP for live sources. */
+int monitor_seek(struct monitor *monitor, double time);
+int monitor_set_speed(struct monitor *monitor, double speed);

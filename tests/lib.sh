@@ -1,0 +1,58 @@
+# For the shell tests: TAP on standard output, one line a check, in a scratch folder of its own.
+# A script includes it, makes its checks, and ends with `finish`.
+
+set -u
+checks=0
+failures=0
+scratch=$(mktemp -d) || exit 99
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 99
+
+# result STATUS NAME: one check; 0 is a pass.
+result() {
+    checks=$((checks + 1))
+    if [ "$1" -eq 0 ]; then
+        echo "ok $checks - $2"
+    else
+        echo "not ok $checks - $2"
+        failures=$((failures + 1))
+    fi
+}
+
+# skip NAME REASON
+skip() {
+    checks=$((checks + 1))
+    echo "ok $checks - $1 # SKIP $2"
+}
+
+# expect_exit CODE NAME COMMAND…: runs it; its output is in the files `out` and `err`.
+expect_exit() {
+    expected=$1 name=$2
+    shift 2
+    "$@" >out 2>err </dev/null
+    status=$?
+    [ "$status" -eq "$expected" ]
+    result $? "$name: exit $expected"
+    [ "$status" -eq "$expected" ] || { echo "# exited $status"; sed 's/^/# /' out err; }
+}
+
+# expect_text FILE PATTERN NAME: a line of the file matches the extended regular expression.
+expect_text() {
+    grep -Eq -- "$2" "$1"
+    result $? "$3"
+    grep -Eq -- "$2" "$1" || sed 's/^/# /' "$1"
+}
+
+# expect_same FILE EXPECTED NAME: equal to the golden file; ROOFTOP_GOLDEN=write makes it anew.
+expect_same() {
+    [ "${ROOFTOP_GOLDEN:-}" != write ] || cp "$1" "$2"
+    diff -u "$2" "$1" >difference 2>&1
+    result $? "$3"
+    sed 's/^/# /' difference
+}
+
+finish() {
+    echo "1..$checks"
+    [ "$failures" -eq 0 ]
+    exit
+}
