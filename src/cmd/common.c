@@ -1,0 +1,88 @@
+#include "cmd/common.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The hardware counters advance each 0.1 s: a shorter interval would be empty every other time. */
+static const double SHORTEST_INTERVAL = 0.1;
+
+static int exit_code(int error)
+{
+    switch (error) {
+    case -ENODEV:
+    case -EACCES:
+    case -EPERM:
+        return EXIT_NO_GPU;
+    case -EINVAL:
+    case -ENOENT:
+    case -EISDIR:
+        return EXIT_USAGE;
+    default:
+        return EXIT_FAILED;
+    }
+}
+
+int watch_failed(const struct command *command, int error, const struct counter_failure *failure)
+{
+    run_error(command, "%s", failure->reason[0] ? failure->reason : strerror(-error));
+    if (failure->advice[0])
+        fprintf(stderr, "%s\n", failure->advice);
+    return exit_code(error);
+}
+
+int watch_open(const struct command *command, const struct watch_options *options,
+               double usual_interval, struct monitor **ret)
+{
+    /* Written as a decimal, 0.1 is a little more or less than 0.1. */
+    if (options->interval > 0 && options->interval < SHORTEST_INTERVAL - 1e-9)
+        return usage_error(command,
+                           "--interval: %g s is too short: the GPU's counters advance each %g s",
+                           options->interval, SHORTEST_INTERVAL);
+    struct monitor_config config = {
+        .source = options->source,
+        .gpus = options->gpus,
+        .interval = options->interval > 0 ? options->interval : usual_interval,
+    };
+    struct counter_failure failure;
+    int r = monitor_open(ret, &config, &failure);
+    return r < 0 ? watch_failed(command, r, &failure) : EXIT_DONE;
+}
+
+void output_start(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int wait_writable(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+}
+
+int output_write(const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(STDOUT_FILENO, text, length);
+        if (written >= 0) {
+            text += written;
+            length -= (size_t)written;
+        } else if (errno == EAGAIN) {
+            int r = wait_writable();
+            if (r < 0)
+                return r;
+        } else if (errno != EINTR)
+            return -errno;
+    }
+    return 0;
+}
+
+int output_result(const struct command *command, int r)
+{
+    if (r == 0 || r == -EPIPE)
+        return EXIT_DONE;
+    return run_error(command, "cannot write the output: %s", strerror(-r));
+}

@@ -1,0 +1,51 @@
+/* What the commands that look at GPUs have in common: the options that say at which, and what is
+ * said when that fails. */
+#pragma once
+
+#include "cmd/options.h"
+#include "monitor/monitor.h"
+
+/* A member of the command's settings, filled by the rows below. */
+struct watch_options {
+    const char *source;
+    const char *gpus;
+    double interval; /* seconds; 0: not given */
+};
+
+#define OPTION_SOURCE(type, member)                                                                \
+    {.name = "source",                                                                             \
+     .letter = 's',                                                                                \
+     .kind = OPTION_TEXT,                                                                          \
+     .offset = offsetof(type, member.source),                                                      \
+     .argument = "SOURCE",                                                                         \
+     .help = "auto, nvml, cupti, replay:FILE[@SPEED] or sim:FILE; SPEED is a factor or max"}
+#define OPTION_GPU(type, member)                                                                   \
+    {.name = "gpu",                                                                                \
+     .letter = 'g',                                                                                \
+     .kind = OPTION_TEXT,                                                                          \
+     .offset = offsetof(type, member.gpus),                                                        \
+     .argument = "GPU,…",                                                                          \
+     .help = "Only these: index, UUID or its start, PCI address, MIG UUID"}
+#define OPTION_INTERVAL(type, member, usual)                                                       \
+    {.name = "interval",                                                                           \
+     .letter = 'i',                                                                                \
+     .kind = OPTION_DURATION,                                                                      \
+     .offset = offsetof(type, member.interval),                                                    \
+     .argument = "TIME",                                                                           \
+     .help = "Time between samples, 0.1 s or more; in a recording, of its own time (" usual ")"}
+
+/* Opens what the options name; `usual_interval` counts where none was given (0: the source's own).
+ * Returns EXIT_DONE, or another exit code with the reason and the advice on stderr. */
+MUST_CHECK int watch_open(const struct command *command, const struct watch_options *options,
+                          double usual_interval, struct monitor **ret);
+
+/* Says on stderr why a source did not open; returns the exit code that goes with it. */
+int watch_failed(const struct command *command, int error, const struct counter_failure *failure);
+
+/* Writes all of it to standard output at once. Call output_start() before the first.
+ * Returns 0, -EPIPE (nobody reads it any more: end quietly with EXIT_DONE) or another −errno. */
+MUST_CHECK int output_write(const char *text, size_t length);
+/* A reader that has gone shall end the command, not kill it. */
+void output_start(void);
+/* The exit code after output_write() returned `r`; says what went wrong. */
+int output_result(const struct command *command, int r);
