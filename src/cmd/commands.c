@@ -2,10 +2,12 @@
 
 #include <string.h>
 
+extern const struct command command_reference;
 extern const struct command command_version;
 
 const struct command *const commands[] = {
     &command_version,
+    &command_reference,
     NULL,
 };
 

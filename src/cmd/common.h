@@ -18,7 +18,8 @@ struct watch_options {
      .kind = OPTION_TEXT,                                                                          \
      .offset = offsetof(type, member.source),                                                      \
      .argument = "SOURCE",                                                                         \
-     .help = "auto, nvml, cupti, replay:FILE[@SPEED] or sim:FILE; SPEED is a factor or max"}
+     .help = "auto, nvml, cupti, replay:FILE[@SPEED] or sim:FILE; SPEED is a factor or max",       \
+     .choices = "auto|nvml|cupti|replay:|sim:"}
 #define OPTION_GPU(type, member)                                                                   \
     {.name = "gpu",                                                                                \
      .letter = 'g',                                                                                \

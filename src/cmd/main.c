@@ -11,7 +11,8 @@ static void print_overview(FILE *out)
           "Commands:\n",
           out);
     for (const struct command *const *command = commands; *command; command++)
-        fprintf(out, "  %-10s  %s\n", (*command)->name, (*command)->summary);
+        if (!(*command)->hidden)
+            fprintf(out, "  %-10s  %s\n", (*command)->name, (*command)->summary);
     fputs("\n'rooftop COMMAND --help' tells more. Without a command: top.\n", out);
 }
 

@@ -11,6 +11,9 @@
 
 enum { MAX_OPTIONS = 48 };
 
+const struct option_row option_help = {
+    .name = "help", .letter = 'h', .kind = OPTION_FLAG, .help = "Print this help"};
+
 static void print_error(const struct command *command, const char *format, va_list args)
 {
     fprintf(stderr, "rooftop %s: ", command->name);
@@ -177,8 +180,7 @@ void options_print_help(const struct command *command)
            command->operands[0] ? " " : "", command->operands, command->summary);
     for (const struct option_row *row = command->options; row->name; row++)
         print_option(row);
-    const struct option_row help = {"help", 'h', OPTION_FLAG, 0, NULL, "Print this help", NULL};
-    print_option(&help);
+    print_option(&option_help);
     if (command->more[0])
         printf("\n%s", command->more);
 }

@@ -25,11 +25,15 @@ struct option_row {
     size_t offset;        /* into the command's struct of settings */
     const char *argument; /* as the help shows it, NULL for a flag */
     const char *help;
-    const char *choices; /* "text|json|csv", for OPTION_CHOICE */
+    const char *choices; /* "text|json|csv": for OPTION_CHOICE all words that it takes, for another
+                            kind those that shell completions offer */
 };
 
 /* The last row of a table. */
 #define OPTIONS_END {.name = NULL}
+
+/* --help, which every command has without naming it. */
+extern const struct option_row option_help;
 
 struct command {
     const char *name;
@@ -38,6 +42,7 @@ struct command {
     const struct option_row *options;
     const char *more; /* further paragraphs of the help: what one sees, examples */
     int (*run)(const struct command *command, int argc, char **argv);
+    bool hidden; /* for builders: not in the overview, not completed */
 };
 
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_GPU = 3 };
