@@ -37,6 +37,14 @@ void strbuf_free(struct strbuf *buf)
     *buf = (struct strbuf){0};
 }
 
+void strbuf_truncate(struct strbuf *buf, size_t length)
+{
+    if (length >= buf->length)
+        return;
+    buf->length = length;
+    buf->text[length] = '\0';
+}
+
 void strbuf_add(struct strbuf *buf, const char *text, size_t length)
 {
     if (!reserve(buf, length))

@@ -19,6 +19,9 @@ struct strbuf {
 void strbuf_clear(struct strbuf *buf);
 void strbuf_free(struct strbuf *buf);
 
+/* Cuts the text to `length` bytes, where it is longer. */
+void strbuf_truncate(struct strbuf *buf, size_t length);
+
 void strbuf_add(struct strbuf *buf, const char *text, size_t length);
 void strbuf_puts(struct strbuf *buf, const char *text);
 void strbuf_putc(struct strbuf *buf, char c);

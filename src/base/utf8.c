@@ -1,6 +1,7 @@
 #include "base/utf8.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 static bool continues(unsigned char c)
 {
@@ -25,4 +26,44 @@ size_t utf8_sequence_length(const char *text)
     if (t[0] < 0xF0)
         return 3;
     return continues(t[3]) ? 4 : 0;
+}
+
+static bool is_control(const char *text, size_t length)
+{
+    const unsigned char *t = (const unsigned char *)text;
+    if (length == 1)
+        return t[0] < 0x20 || t[0] == 0x7F;
+    return length == 2 && t[0] == 0xC2 && t[1] < 0xA0;
+}
+
+size_t utf8_clean(char *ret, size_t size, const char *text)
+{
+    static const char replacement[] = "\xEF\xBF\xBD";
+    size_t used = 0;
+    while (*text) {
+        size_t length = utf8_sequence_length(text);
+        const char *from = text;
+        size_t copied = length;
+        if (*text == '\n' || *text == '\r' || *text == '\t')
+            from = " ";
+        else if (length == 0 || is_control(text, length)) {
+            from = replacement;
+            copied = sizeof(replacement) - 1;
+        }
+        if (used + copied + 1 > size)
+            break;
+        memcpy(ret + used, from, copied);
+        used += copied;
+        text += length ? length : 1;
+    }
+    ret[used] = '\0';
+    return used;
+}
+
+size_t utf8_count(const char *text)
+{
+    size_t count = 0;
+    for (; *text; text++)
+        count += !continues((unsigned char)*text);
+    return count;
 }

@@ -3,9 +3,11 @@
 #include <string.h>
 
 extern const struct command command_reference;
+extern const struct command command_stat;
 extern const struct command command_version;
 
 const struct command *const commands[] = {
+    &command_stat,
     &command_version,
     &command_reference,
     NULL,

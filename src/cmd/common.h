@@ -25,7 +25,7 @@ struct watch_options {
      .letter = 'g',                                                                                \
      .kind = OPTION_TEXT,                                                                          \
      .offset = offsetof(type, member.gpus),                                                        \
-     .argument = "GPU,…",                                                                          \
+     .argument = "GPU[,GPU]",                                                                      \
      .help = "Only these: index, UUID or its start, PCI address, MIG UUID"}
 #define OPTION_INTERVAL(type, member, usual)                                                       \
     {.name = "interval",                                                                           \

@@ -1,7 +1,8 @@
 #include "metric/device.h"
 
 #include <math.h>
-#include <stdio.h>
+
+#include "base/utf8.h"
 
 static const struct device_field text_fields[DEVICE_TEXT_COUNT] = {
 #define DEVICE_TEXT(id, name, help) [DEVICE_##id] = {name, help},
@@ -31,7 +32,7 @@ const struct device_field *device_number_field(enum device_number number)
 
 void device_set_text(struct device *device, enum device_text text, const char *value)
 {
-    snprintf(device->text[text], DEVICE_TEXT_SIZE, "%s", value);
+    utf8_clean(device->text[text], DEVICE_TEXT_SIZE, value);
 }
 
 void device_set_number(struct device *device, enum device_number number, double value)

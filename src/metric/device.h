@@ -53,6 +53,7 @@ static inline double device_number(const struct device *device, enum device_numb
     return device_knows(device, number) ? device->number[number] : otherwise;
 }
 
+/* The text is cleaned (utf8_clean()): a driver's may hold anything. */
 void device_set_text(struct device *device, enum device_text text, const char *value);
 void device_set_number(struct device *device, enum device_number number, double value);
 

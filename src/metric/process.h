@@ -12,6 +12,10 @@ enum process_kind {
     PROCESS_MPS_CLIENT = 1 << 2,
     PROCESS_MPS_SERVER = 1 << 3,
 };
+enum { PROCESS_KIND_COUNT = 4 };
+
+/* "compute" and so on; `bit` is below PROCESS_KIND_COUNT. */
+const char *process_kind_word(unsigned bit);
 
 /* What a driver says of a process, sampled. */
 struct process {

@@ -1,0 +1,184 @@
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cmd/common.h"
+#include "view/view.h"
+
+static const double USUAL_INTERVAL = 1;
+
+struct settings {
+    struct watch_options watch;
+    uint64_t count;
+    const char *format;
+    const char *metrics;
+    bool processes;
+};
+
+static const struct option_row options[] = {
+    OPTION_INTERVAL(struct settings, watch, "1 s"),
+    {.name = "count",
+     .letter = 'c',
+     .kind = OPTION_COUNT,
+     .offset = offsetof(struct settings, count),
+     .argument = "N",
+     .help = "End after N intervals (0: go on)"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = OPTION_CHOICE,
+     .offset = offsetof(struct settings, format),
+     .argument = "FORM",
+     .help = "text, json or csv (text)",
+     .choices = "text|json|csv"},
+    {.name = "metrics",
+     .letter = 'm',
+     .kind = OPTION_TEXT,
+     .offset = offsetof(struct settings, metrics),
+     .argument = "NAME[,NAME]",
+     .help = "Only these metrics, in this order"},
+    {.name = "processes",
+     .letter = 'p',
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct settings, processes),
+     .help = "The processes of each GPU too (text and json)"},
+    OPTION_SOURCE(struct settings, watch),
+    OPTION_GPU(struct settings, watch),
+    OPTIONS_END,
+};
+
+static int add_metric(const struct command *command, const char *name, enum metric *metrics,
+                      size_t *count)
+{
+    enum metric metric = metric_by_name(name);
+    if (metric == METRIC_COUNT)
+        return usage_error(command, "--metrics: there is no metric '%s'", name);
+    for (size_t i = 0; i < *count; i++)
+        if (metrics[i] == metric)
+            return usage_error(command, "--metrics: '%s' is there twice", name);
+    metrics[(*count)++] = metric;
+    return EXIT_DONE;
+}
+
+/* `metrics` has room for METRIC_COUNT. */
+static int choose_metrics(const struct command *command, const char *text, enum metric *metrics,
+                          size_t *ret_count)
+{
+    CLEANUP_FREE char *words = strdup(text);
+    if (!words)
+        return run_error(command, "%s", strerror(ENOMEM));
+    size_t count = 0;
+    char *rest = NULL;
+    for (char *word = strtok_r(words, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest)) {
+        int code = add_metric(command, word, metrics, &count);
+        if (code != EXIT_DONE)
+            return code;
+    }
+    if (count == 0)
+        return usage_error(command, "--metrics names no metric");
+    *ret_count = count;
+    return EXIT_DONE;
+}
+
+static const struct process_description *describe(void *monitor, pid_t pid)
+{
+    return monitor_describe(monitor, pid);
+}
+
+static void measure_terminal(struct view *view)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
+        return;
+    view->columns = size.ws_col;
+    view->rows = size.ws_row;
+}
+
+static int write_frame(struct monitor *monitor, struct view *view, struct strbuf *out)
+{
+    size_t count = monitor_count(monitor);
+    CLEANUP_FREE struct view_gpu *gpus = calloc(count + 1, sizeof(*gpus));
+    if (!gpus)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        gpus[i] = (struct view_gpu){monitor_device(monitor, i), monitor_reading(monitor, i)};
+    struct view_frame frame = {.time = monitor_time(monitor), .count = count, .gpus = gpus};
+
+    strbuf_clear(out);
+    measure_terminal(view);
+    view->form->write(view, &frame, out);
+    return strbuf_failed(out) ? -ENOMEM : output_write(out->text, out->length);
+}
+
+static int watch(const struct command *command, const struct settings *settings,
+                 struct monitor *monitor, struct view *view)
+{
+    struct strbuf out = {0};
+    int code = EXIT_DONE;
+    for (uint64_t n = 0; settings->count == 0 || n < settings->count; n++) {
+        int r = monitor_wait(monitor, -1);
+        if (r == -ENODATA)
+            break;
+        if (r < 0) {
+            code = watch_failed(command, r, &(struct counter_failure){0});
+            break;
+        }
+        r = write_frame(monitor, view, &out);
+        if (r < 0) {
+            code = output_result(command, r);
+            break;
+        }
+    }
+    strbuf_free(&out);
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct settings settings = {.format = "text"};
+    int operands;
+    enum options_result result = options_parse(command, argc, argv, &settings, &operands);
+    if (result != OPTIONS_GO)
+        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+    if (operands < argc)
+        return usage_error(command, "'%s' is one word too many", argv[operands]);
+
+    struct view view = {
+        .form = view_form_by_name(settings.format),
+        .processes = settings.processes,
+        .describe = describe,
+    };
+    if (view.processes && view.form == &view_csv)
+        return usage_error(command, "--processes does not fit into csv: use --format json");
+    enum metric metrics[METRIC_COUNT];
+    if (settings.metrics) {
+        int code = choose_metrics(command, settings.metrics, metrics, &view.metric_count);
+        if (code != EXIT_DONE)
+            return code;
+        view.metrics = metrics;
+    }
+
+    struct monitor *monitor;
+    int code = watch_open(command, &settings.watch, USUAL_INTERVAL, &monitor);
+    if (code != EXIT_DONE)
+        return code;
+    view.context = monitor;
+    output_start();
+    code = watch(command, &settings, monitor, &view);
+    monitor_close(monitor);
+    return code;
+}
+
+const struct command command_stat = {
+    .name = "stat",
+    .summary = "Print what each GPU does, one line an interval",
+    .operands = "",
+    .options = options,
+    .more = "COMPUTE and MEMORY are the two speeds of light in per cent, each with what sets it.\n"
+            "SMI is nvidia-smi's utilisation. A star marks NVML's clock, where the effective\n"
+            "clock is not known. '-' and null are unknown, never zero.\n\n"
+            "  rooftop stat --interval 0.1 --format json | jq .gpus[0].compute_sol_ratio\n",
+    .run = run,
+};
