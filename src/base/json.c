@@ -125,7 +125,8 @@ void json_number_digits(struct json *json, double value, int digits)
         return;
     }
     begin_value(json);
-    strbuf_printf(json->out, "%.*g", digits, value);
+    /* Near the largest double fewer digits could round to what a reader takes for infinity. */
+    strbuf_printf(json->out, "%.*g", fabs(value) < 1e308 ? digits : 17, value);
 }
 
 void json_number(struct json *json, double value)
