@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "counter/sim.h"
+
 const struct counter_ops *const counter_sources[] = {
+    &sim_counter,
     NULL,
 };
 

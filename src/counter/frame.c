@@ -12,6 +12,27 @@ const char *reading_state_name(enum reading_state state)
     return names[state];
 }
 
+static enum absence absence_of(enum reading_state state)
+{
+    switch (state) {
+    case READING_LOST:
+        return ABSENT_LOST;
+    case READING_FAILED:
+        return ABSENT_DRIVER_ERROR;
+    default:
+        return ABSENT_STALE;
+    }
+}
+
+void reading_withdraw(struct reading *reading)
+{
+    if (reading->state <= READING_OK)
+        return;
+    sample_withdraw(&reading->sample, absence_of(reading->state));
+    reading->processes.known = false;
+    reading->processes.count = 0;
+}
+
 int frame_init(struct frame *frame, size_t count)
 {
     struct reading *readings = calloc(count ? count : 1, sizeof(*readings));

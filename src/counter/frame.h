@@ -26,6 +26,10 @@ struct reading {
     struct process_list processes;
 };
 
+/* Where the reading is neither of this tick nor the first: every value becomes absent, with the
+ * state as the reason, and its processes unknown. */
+void reading_withdraw(struct reading *reading);
+
 struct frame {
     double time;     /* seconds since 1970 */
     double interval; /* seconds since the tick before */

@@ -342,18 +342,6 @@ int live_fd(const struct live *live)
     return live->epoll;
 }
 
-static enum absence absence_of(enum reading_state state)
-{
-    switch (state) {
-    case READING_LOST:
-        return ABSENT_LOST;
-    case READING_FAILED:
-        return ABSENT_DRIVER_ERROR;
-    default:
-        return ABSENT_STALE;
-    }
-}
-
 static void fill_reading(struct worker *worker, double now, struct reading *reading)
 {
     const struct reading *latest = &worker->latest;
@@ -367,11 +355,7 @@ static void fill_reading(struct worker *worker, double now, struct reading *read
         reading->state = READING_STALE;
         worker->awaited = false;
     }
-    if (reading->state > READING_OK) {
-        sample_withdraw(&reading->sample, absence_of(reading->state));
-        reading->processes.known = false;
-        reading->processes.count = 0;
-    }
+    reading_withdraw(reading);
 }
 
 static void fill_frame(struct live *live, double now, struct frame *frame)

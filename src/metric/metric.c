@@ -105,6 +105,14 @@ int label_value(enum metric metric, const char *word)
     return -1;
 }
 
+int flags_bit(const char *word)
+{
+    for (size_t bit = 0; bit < ARRAY_SIZE(throttle_words); bit++)
+        if (throttle_words[bit] && strcmp(throttle_words[bit], word) == 0)
+            return (int)bit;
+    return -1;
+}
+
 void flags_each(double value, void (*each)(void *context, const char *word), void *context)
 {
     if (!(value >= 0 && value < 0x1p63))

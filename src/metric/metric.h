@@ -79,5 +79,7 @@ int label_value(enum metric metric, const char *word);
 
 /* Adds the words of a FLAGS value, separated by `separator`; a bit without a word as "bit12". */
 void flags_words(double value, const char *separator, struct strbuf *out);
+/* The bit of that word, or -1. */
+int flags_bit(const char *word);
 /* Calls back for every bit that is set, with its word. */
 void flags_each(double value, void (*each)(void *context, const char *word), void *context);
