@@ -24,10 +24,11 @@ static int open_auto(struct counter **ret, struct counter_failure *failure)
     return r;
 }
 
-static const struct counter_ops *find_source(const char *name, size_t length)
+const struct counter_ops *counter_source(const char *source)
 {
+    size_t length = strcspn(source, ":");
     for (const struct counter_ops *const *ops = counter_sources; *ops; ops++)
-        if (strlen((*ops)->name) == length && strncmp((*ops)->name, name, length) == 0)
+        if (strlen((*ops)->name) == length && strncmp((*ops)->name, source, length) == 0)
             return *ops;
     return NULL;
 }
@@ -39,7 +40,7 @@ int counter_open(struct counter **ret, const char *source, struct counter_failur
         return open_auto(ret, failure);
 
     size_t length = strcspn(source, ":");
-    const struct counter_ops *ops = find_source(source, length);
+    const struct counter_ops *ops = counter_source(source);
     if (!ops) {
         snprintf(failure->reason, sizeof(failure->reason), "no source is called '%.*s'",
                  (int)util_min(length, 64), source);

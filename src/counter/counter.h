@@ -48,7 +48,8 @@ struct counter_ops {
     /* Live, optional. After -ENODEV or another failure, with back-off: try to get it back. */
     int (*reopen)(struct counter *counter, size_t device);
     /* Live, optional. True where devices have come or gone (MIG changes too): the monitor then
-     * opens the source anew. */
+     * opens the source anew. Called every few seconds from any device's thread, never twice at
+     * once, while the other threads read. */
     bool (*changed)(struct counter *counter);
 
     /* Not live. Moves on to `until` (seconds since 1970, as the source counts) and fills the frame
@@ -81,6 +82,9 @@ struct counter {
 };
 
 extern const struct counter_ops *const counter_sources[]; /* NULL-terminated, in probing order */
+
+/* What `source` names, or NULL where that is "auto" or no source at all. */
+const struct counter_ops *counter_source(const char *source);
 
 /* Opens "auto", "NAME" or "NAME:ARGUMENT". Returns 0 or −errno as `open` does. */
 MUST_CHECK int counter_open(struct counter **ret, const char *source,

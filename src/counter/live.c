@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -16,9 +17,10 @@ static const double FIRST_FRAME_DELAY = 0.12;
 static const double LONGEST_GRACE = 0.25;
 static const double SHORTEST_STALE_AGE = 0.3;
 static const double LONGEST_BACK_OFF = 30;
-static const double CHANGE_CHECK_PERIOD = 5;
+static const double CHANGE_PERIOD = 5;
 static const double STOP_PATIENCE = 1;
-enum { WORKER_STACK_BYTES = 256 * 1024 };
+/* Of virtual memory: a driver library may want more of it than our own code does. */
+enum { WORKER_STACK_BYTES = 1024 * 1024 };
 
 struct worker {
     struct live *live;
@@ -33,8 +35,9 @@ struct worker {
     /* Under the live lock. */
     struct reading latest;
     unsigned long done_tick; /* the last tick that this worker has served */
-    double done_at;          /* when, on the monotonic clock */
+    double done_at;          /* when it last succeeded (at first: began), monotonic clock */
     bool awaited;            /* frames wait for it: it neither hangs nor backs off */
+    bool ended;
 };
 
 struct live {
@@ -43,10 +46,15 @@ struct live {
     double base;        /* when tick 0 is, on the monotonic clock */
     double first_delay; /* from tick 0 to tick 1; then one interval each */
 
+    double change_period;
+
     pthread_mutex_t lock;
-    pthread_cond_t stop_signal;
+    pthread_cond_t stop_signal; /* of `stopping`, and of each worker's end */
     bool stopping;
+    bool abandoned; /* stopped while a worker hung: the last worker frees it all */
     bool devices_changed;
+    bool checking_changes; /* a worker asks the source just now */
+    double next_change_check;
     unsigned long tick; /* the tick of the next frame */
     double frame_time;  /* of the last frame, on the monotonic clock */
 
@@ -165,40 +173,87 @@ static int read_device(struct worker *worker)
     return counter->ops->read(counter, worker->device, &worker->sample, &worker->processes);
 }
 
-/* One worker looks after the list of devices. */
-static void check_for_changes(struct worker *worker, double *next_check)
+/* Any worker may look after the list of devices, so that one that hangs or backs off does not stop
+ * the looking; never two at once, so that a look that hangs holds up one worker only. */
+static bool claim_change_check(struct live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    bool claimed = !live->checking_changes && clock_monotonic() >= live->next_change_check;
+    if (claimed)
+        live->checking_changes = true;
+    pthread_mutex_unlock(&live->lock);
+    return claimed;
+}
+
+static void check_for_changes(struct live *live)
+{
+    if (!live->counter->ops->changed || !claim_change_check(live))
+        return;
+    bool changed = live->counter->ops->changed(live->counter);
+    pthread_mutex_lock(&live->lock);
+    live->checking_changes = false;
+    live->next_change_check = clock_monotonic() + live->change_period;
+    live->devices_changed |= changed;
+    pthread_mutex_unlock(&live->lock);
+    if (changed)
+        eventfd_write(live->ready_event, 1);
+}
+
+static bool all_ended(const struct live *live)
+{
+    for (size_t i = 0; i < live->worker_count; i++)
+        if (!live->workers[i].ended)
+            return false;
+    return true;
+}
+
+static void close_descriptor(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static void destroy(struct live *live)
+{
+    close_descriptor(live->epoll);
+    close_descriptor(live->grace_timer);
+    close_descriptor(live->ready_event);
+    pthread_cond_destroy(&live->stop_signal);
+    pthread_mutex_destroy(&live->lock);
+    free(live->workers);
+    free(live);
+}
+
+static void sign_off(struct worker *worker)
 {
     struct live *live = worker->live;
-    double now = clock_monotonic();
-    if (worker != live->workers || !live->counter->ops->changed || now < *next_check)
-        return;
-    *next_check = now + CHANGE_CHECK_PERIOD;
-    if (!live->counter->ops->changed(live->counter))
-        return;
     pthread_mutex_lock(&live->lock);
-    live->devices_changed = true;
+    worker->ended = true;
+    bool last = live->abandoned && all_ended(live);
+    pthread_cond_broadcast(&live->stop_signal);
     pthread_mutex_unlock(&live->lock);
-    eventfd_write(live->ready_event, 1);
+    if (last)
+        destroy(live);
 }
 
 static void *work(void *argument)
 {
     struct worker *worker = argument;
     struct live *live = worker->live;
-    double next_check = live->base + CHANGE_CHECK_PERIOD;
     unsigned long tick = 0;
     double when = live->base;
     while (sleep_until(live, when)) {
         int error = read_device(worker);
         worker->failures = error == 0 ? 0 : worker->failures + 1;
         publish(worker, tick, error);
-        check_for_changes(worker, &next_check);
+        check_for_changes(live);
 
         double now = clock_monotonic();
         double earliest = error == 0 ? now : now + back_off(live, worker->failures);
         tick = tick_after(live, tick, earliest);
         when = tick_time(live, tick);
     }
+    sign_off(worker);
     return NULL;
 }
 
@@ -241,6 +296,7 @@ static int start_worker(struct live *live, struct worker *worker, size_t device)
     worker->live = live;
     worker->device = device;
     worker->awaited = true;
+    worker->done_at = live->base;
     sample_reset(&worker->sample, ABSENT_FIRST_SAMPLE);
     sample_reset(&worker->latest.sample, ABSENT_FIRST_SAMPLE);
 
@@ -252,26 +308,41 @@ static int start_worker(struct live *live, struct worker *worker, size_t device)
     return -r;
 }
 
+/* The lock is held until all are there: where one does not start, no other has yet called the
+ * driver, and all end at once. */
+static int start_locked(struct live *live, const struct sampler_config *config)
+{
+    int r = 0;
+    pthread_mutex_lock(&live->lock);
+    for (size_t i = 0; r == 0 && i < config->device_count; i++) {
+        r = start_worker(live, &live->workers[i], config->devices[i]);
+        if (r == 0)
+            live->worker_count++;
+    }
+    live->stopping = r < 0;
+    pthread_mutex_unlock(&live->lock);
+    return r;
+}
+
 static int start_workers(struct live *live, const struct sampler_config *config)
 {
     live->workers = calloc(config->device_count + 1, sizeof(*live->workers));
     if (!live->workers)
         return -ENOMEM;
-    for (size_t i = 0; i < config->device_count; i++) {
-        int r = start_worker(live, &live->workers[i], config->devices[i]);
-        if (r < 0)
-            return r;
-        /* all_served() walks the workers that run already */
-        pthread_mutex_lock(&live->lock);
-        live->worker_count++;
-        pthread_mutex_unlock(&live->lock);
-    }
-    return 0;
+    /* Signals are for the program's own threads. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int r = start_locked(live, config);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r;
 }
 
 int live_start(struct live **ret, struct counter *counter, const struct sampler_config *config)
 {
     double interval = config->interval;
+    double change_period = config->change_period > 0 ? config->change_period : CHANGE_PERIOD;
+    double now = clock_monotonic();
     struct live *live = calloc(1, sizeof(*live));
     if (!live)
         return -ENOMEM;
@@ -279,8 +350,10 @@ int live_start(struct live **ret, struct counter *counter, const struct sampler_
         .counter = counter,
         .interval = interval,
         .first_delay = interval < FIRST_FRAME_DELAY ? interval : FIRST_FRAME_DELAY,
-        .base = clock_monotonic(),
-        .frame_time = clock_monotonic(),
+        .base = now,
+        .frame_time = now,
+        .change_period = change_period,
+        .next_change_check = now + change_period,
         .tick = 1,
         .ready_event = -1,
         .grace_timer = -1,
@@ -300,40 +373,36 @@ int live_start(struct live **ret, struct counter *counter, const struct sampler_
     return 0;
 }
 
-static void close_descriptor(int fd)
+static void await_ends(struct live *live)
 {
-    if (fd >= 0)
-        close(fd);
+    struct timespec until = clock_timespec(clock_monotonic() + STOP_PATIENCE);
+    int r = 0;
+    while (!all_ended(live) && r != ETIMEDOUT)
+        r = pthread_cond_timedwait(&live->stop_signal, &live->lock, &until);
 }
 
-static bool join_workers(struct live *live)
+/* False where one hangs in the driver. */
+static bool end_workers(struct live *live)
 {
-    /* pthread_timedjoin_np() counts on the realtime clock. */
-    struct timespec until = clock_timespec(clock_realtime() + STOP_PATIENCE);
-    bool ended = true;
-    for (size_t i = 0; i < live->worker_count; i++)
-        if (pthread_timedjoin_np(live->workers[i].thread, NULL, &until) != 0) {
-            pthread_detach(live->workers[i].thread);
-            ended = false;
-        }
+    pthread_mutex_lock(&live->lock);
+    live->stopping = true;
+    pthread_cond_broadcast(&live->stop_signal);
+    await_ends(live);
+    bool ended = all_ended(live);
+    live->abandoned = !ended;
+    for (size_t i = 0; !ended && i < live->worker_count; i++)
+        pthread_detach(live->workers[i].thread);
+    pthread_mutex_unlock(&live->lock);
     return ended;
 }
 
 bool live_stop(struct live *live)
 {
-    pthread_mutex_lock(&live->lock);
-    live->stopping = true;
-    pthread_cond_broadcast(&live->stop_signal);
-    pthread_mutex_unlock(&live->lock);
-    if (!join_workers(live))
+    if (!end_workers(live))
         return false;
-    close_descriptor(live->epoll);
-    close_descriptor(live->grace_timer);
-    close_descriptor(live->ready_event);
-    pthread_cond_destroy(&live->stop_signal);
-    pthread_mutex_destroy(&live->lock);
-    free(live->workers);
-    free(live);
+    for (size_t i = 0; i < live->worker_count; i++)
+        pthread_join(live->workers[i].thread, NULL);
+    destroy(live);
     return true;
 }
 
@@ -347,7 +416,7 @@ static void fill_reading(struct worker *worker, double now, struct reading *read
     const struct reading *latest = &worker->latest;
     reading->state = latest->state;
     reading->error = latest->error;
-    reading->age = latest->state == READING_NONE ? now - worker->live->base : now - worker->done_at;
+    reading->age = now - worker->done_at;
     reading->sample = latest->sample;
     copy_processes(&reading->processes, &latest->processes);
 

@@ -1,6 +1,7 @@
 #include "counter/playback.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -37,6 +38,12 @@ static int arm(struct playback *playback)
 {
     struct itimerspec when = {.it_value = clock_timespec(due(playback))};
     return timerfd_settime(playback->timer, TFD_TIMER_ABSTIME, &when, NULL) < 0 ? -errno : 0;
+}
+
+/* Nothing is due any more; a readable timer would keep its watchers busy for nothing. */
+static void disarm(struct playback *playback)
+{
+    timerfd_settime(playback->timer, 0, &(struct itimerspec){0}, NULL);
 }
 
 static int begin_stretch(struct playback *playback, double origin)
@@ -85,8 +92,10 @@ int playback_next(struct playback *playback, struct frame *frame)
         return 0;
     double until = tick_time(playback, playback->tick);
     int r = playback->counter->ops->collect(playback->counter, until, frame);
-    if (r < 0)
+    if (r < 0) {
+        disarm(playback);
         return r;
+    }
     frame->time = until;
     frame->interval = playback->interval;
     playback->tick++;
@@ -100,8 +109,12 @@ int playback_next(struct playback *playback, struct frame *frame)
 
 int playback_seek(struct playback *playback, double time)
 {
-    int r = playback->counter->ops->seek(playback->counter, time);
-    return r < 0 ? r : begin_stretch(playback, time);
+    const struct counter *counter = playback->counter;
+    if (!isfinite(time))
+        return -EINVAL;
+    double origin = fmin(fmax(time, counter->begin), counter->end);
+    int r = counter->ops->seek(playback->counter, origin);
+    return r < 0 ? r : begin_stretch(playback, origin);
 }
 
 int playback_set_speed(struct playback *playback, double speed)

@@ -12,9 +12,21 @@ struct sampler {
     struct playback *playback;
 };
 
+static bool valid_interval(double interval)
+{
+    return interval >= SAMPLER_SHORTEST_INTERVAL && interval <= SAMPLER_LONGEST_INTERVAL;
+}
+
+static bool valid_speed(double speed)
+{
+    return speed == 0 || (speed >= SAMPLER_LOWEST_SPEED && speed <= SAMPLER_HIGHEST_SPEED);
+}
+
 int sampler_start(struct sampler **ret, struct counter *counter,
                   const struct sampler_config *config)
 {
+    if (!valid_interval(config->interval) || !valid_speed(config->speed))
+        return -EINVAL;
     struct sampler *sampler = calloc(1, sizeof(*sampler));
     if (!sampler)
         return -ENOMEM;
@@ -60,5 +72,7 @@ int sampler_seek(struct sampler *sampler, double time)
 
 int sampler_set_speed(struct sampler *sampler, double speed)
 {
-    return sampler->playback ? playback_set_speed(sampler->playback, speed) : -ENOTSUP;
+    if (!sampler->playback)
+        return -ENOTSUP;
+    return valid_speed(speed) ? playback_set_speed(sampler->playback, speed) : -EINVAL;
 }

@@ -13,14 +13,23 @@ struct sampler_config {
     double speed;    /* of a recording: recorded seconds per second, 0 for as fast as possible */
     const size_t *devices; /* of a live source: only these are read */
     size_t device_count;
+    double change_period; /* of a live source: how often to ask whether devices have come or gone,
+                             in seconds; 0: every 5 */
 };
 
-/* The counter stays the caller's and must outlive the sampler. Returns 0 or −errno. */
+/* Shortest and longest interval, in seconds, and the limits of a speed that is not 0. */
+#define SAMPLER_SHORTEST_INTERVAL 0.001
+#define SAMPLER_LONGEST_INTERVAL  86400.0
+#define SAMPLER_LOWEST_SPEED      0.001
+#define SAMPLER_HIGHEST_SPEED     1e6
+
+/* The counter stays the caller's and must outlive the sampler. Returns 0 or −errno; -EINVAL for an
+ * interval or speed outside the limits. */
 MUST_CHECK int sampler_start(struct sampler **ret, struct counter *counter,
                              const struct sampler_config *config);
 
 /* True where every thread has ended. False: one hangs in the driver; the counter must then not be
- * closed, and its memory is left to the end of the process. */
+ * closed, and is left to the end of the process. */
 bool sampler_stop(struct sampler *sampler);
 
 /* Becomes readable when a frame may be ready; for poll and epoll only. */
@@ -31,6 +40,7 @@ int sampler_fd(const struct sampler *sampler);
  * have come or gone: open the source anew). */
 MUST_CHECK int sampler_next(struct sampler *sampler, struct frame *frame);
 
-/* Recorded sources only: what follows comes from `time`, at `speed` (0: as fast as possible). */
+/* Recorded sources only, -ENOTSUP for live ones: what follows comes from `time`, which is brought
+ * into the recording's span, at `speed` (0: as fast as possible; -EINVAL outside the limits). */
 int sampler_seek(struct sampler *sampler, double time);
 int sampler_set_speed(struct sampler *sampler, double speed);

@@ -1,11 +1,13 @@
 #include "monitor/monitor.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,6 +17,8 @@
 #include "sol/sol.h"
 
 static const double DEFAULT_INTERVAL = 0.1;
+static const double FIRST_RETRY = 0.5;
+static const double LONGEST_RETRY = 30;
 
 struct monitor {
     char *source; /* without the speed */
@@ -29,7 +33,12 @@ struct monitor {
     size_t selected_count;
     unsigned generation;
 
-    int epoll; /* holds the present sampler's descriptor */
+    int epoll;       /* holds the present sampler's descriptor and the timer */
+    int retry_timer; /* while the source is away: when to try it again */
+    double retry_wait;
+    struct counter vacant; /* stands in for the source while it is away: no devices */
+    struct counter_failure failure;
+
     struct jobs_cache *jobs;
     struct process_description description;
 };
@@ -39,12 +48,14 @@ static int split_speed(char *source, double *ret_speed, struct counter_failure *
 {
     *ret_speed = 1;
     char *at = strrchr(source, '@');
-    if (!at || strchr(at, '/'))
+    const char *file = strchr(source, ':');
+    if (!at || strchr(at, '/') || (file && access(file + 1, F_OK) == 0))
         return 0;
     const char *speed = at + 1;
     if (strcmp(speed, "max") == 0)
         *ret_speed = 0;
-    else if (parse_double(speed, ret_speed) < 0 || *ret_speed <= 0) {
+    else if (parse_double(speed, ret_speed) < 0 || *ret_speed < SAMPLER_LOWEST_SPEED ||
+             *ret_speed > SAMPLER_HIGHEST_SPEED) {
         snprintf(failure->reason, sizeof(failure->reason), "'%s' is not a speed", speed);
         snprintf(failure->advice, sizeof(failure->advice), "use a factor such as @10, or @max");
         return -EINVAL;
@@ -55,7 +66,19 @@ static int split_speed(char *source, double *ret_speed, struct counter_failure *
 
 static bool is_recorded(const char *source)
 {
-    return strncmp(source, "replay:", 7) == 0 || strncmp(source, "sim:", 4) == 0;
+    const struct counter_ops *ops = counter_source(source);
+    return ops && !ops->live;
+}
+
+static int check_interval(double interval, struct counter_failure *failure)
+{
+    if (interval == 0 ||
+        (interval >= SAMPLER_SHORTEST_INTERVAL && interval <= SAMPLER_LONGEST_INTERVAL))
+        return 0;
+    snprintf(failure->reason, sizeof(failure->reason), "an interval of %g s is out of range",
+             interval);
+    snprintf(failure->advice, sizeof(failure->advice), "use one from 1 ms to 24 h");
+    return -EINVAL;
 }
 
 static int adopt_config(struct monitor *monitor, const struct monitor_config *config,
@@ -67,8 +90,10 @@ static int adopt_config(struct monitor *monitor, const struct monitor_config *co
     if (!monitor->source || (config->gpus && !monitor->gpus))
         return -ENOMEM;
     monitor->wanted_interval = config->interval;
-    return is_recorded(monitor->source) ? split_speed(monitor->source, &monitor->speed, failure)
-                                        : 0;
+    int r = check_interval(config->interval, failure);
+    if (r == 0 && is_recorded(monitor->source))
+        r = split_speed(monitor->source, &monitor->speed, failure);
+    return r;
 }
 
 static double chosen_interval(const struct monitor *monitor)
@@ -77,6 +102,12 @@ static double chosen_interval(const struct monitor *monitor)
         return monitor->wanted_interval;
     const struct counter *counter = monitor->counter;
     return !counter->ops->live && counter->interval > 0 ? counter->interval : DEFAULT_INTERVAL;
+}
+
+static int watch(struct monitor *monitor, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(monitor->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
 static int start_sampling(struct monitor *monitor)
@@ -88,24 +119,22 @@ static int start_sampling(struct monitor *monitor)
         .device_count = monitor->selected_count,
     };
     int r = sampler_start(&monitor->sampler, monitor->counter, &config);
-    if (r < 0)
-        return r;
-    struct epoll_event event = {.events = EPOLLIN};
-    return epoll_ctl(monitor->epoll, EPOLL_CTL_ADD, sampler_fd(monitor->sampler), &event) < 0
-               ? -errno
-               : 0;
+    return r < 0 ? r : watch(monitor, sampler_fd(monitor->sampler));
 }
 
-static int open_source(struct monitor *monitor, struct counter_failure *failure)
+static int try_source(struct monitor *monitor, struct counter_failure *failure)
 {
-    int r = counter_open(&monitor->counter, monitor->source, failure);
+    struct counter *counter = NULL;
+    int r = counter_open(&counter, monitor->source, failure);
     if (r < 0)
         return r;
-    r = select_devices(monitor->counter, monitor->gpus, &monitor->selected,
-                       &monitor->selected_count, failure);
+    monitor->counter = counter;
+    monitor->vacant.ops = counter->ops;
+    r = select_devices(counter, monitor->gpus, &monitor->selected, &monitor->selected_count,
+                       failure);
     if (r < 0)
         return r;
-    r = frame_init(&monitor->frame, monitor->counter->device_count);
+    r = frame_init(&monitor->frame, counter->device_count);
     return r < 0 ? r : start_sampling(monitor);
 }
 
@@ -114,14 +143,47 @@ static void close_source(struct monitor *monitor)
     if (monitor->sampler)
         epoll_ctl(monitor->epoll, EPOLL_CTL_DEL, sampler_fd(monitor->sampler), NULL);
     /* Where a thread hangs in the driver, the source stays open for it. */
-    if (sampler_stop(monitor->sampler))
+    if (sampler_stop(monitor->sampler) && monitor->counter != &monitor->vacant)
         counter_close(monitor->counter);
     monitor->sampler = NULL;
-    monitor->counter = NULL;
+    monitor->counter = &monitor->vacant;
     frame_free(&monitor->frame);
     free(monitor->selected);
     monitor->selected = NULL;
     monitor->selected_count = 0;
+}
+
+/* On failure nothing of the source is left, and `failure` says why. */
+static int open_source(struct monitor *monitor, struct counter_failure *failure)
+{
+    *failure = (struct counter_failure){0};
+    int r = try_source(monitor, failure);
+    if (r < 0) {
+        close_source(monitor);
+        if (!failure->reason[0])
+            snprintf(failure->reason, sizeof(failure->reason), "%s", strerror(-r));
+    }
+    return r;
+}
+
+static int open_descriptors(struct monitor *monitor)
+{
+    monitor->epoll = epoll_create1(EPOLL_CLOEXEC);
+    monitor->retry_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (monitor->epoll < 0 || monitor->retry_timer < 0)
+        return -errno;
+    return watch(monitor, monitor->retry_timer);
+}
+
+static int fill_monitor(struct monitor *monitor, const struct monitor_config *config,
+                        struct counter_failure *failure)
+{
+    int r = open_descriptors(monitor);
+    if (r == 0)
+        r = jobs_cache_new(&monitor->jobs, "");
+    if (r == 0)
+        r = adopt_config(monitor, config, failure);
+    return r < 0 ? r : open_source(monitor, failure);
 }
 
 int monitor_open(struct monitor **ret, const struct monitor_config *config,
@@ -129,14 +191,12 @@ int monitor_open(struct monitor **ret, const struct monitor_config *config,
 {
     *failure = (struct counter_failure){0};
     struct monitor *monitor = calloc(1, sizeof(*monitor));
-    if (!monitor)
-        return -ENOMEM;
-    monitor->epoll = epoll_create1(EPOLL_CLOEXEC);
-    int r = monitor->epoll < 0 ? -errno : jobs_cache_new(&monitor->jobs, "");
-    if (r == 0)
-        r = adopt_config(monitor, config, failure);
-    if (r == 0)
-        r = open_source(monitor, failure);
+    int r = -ENOMEM;
+    if (monitor) {
+        monitor->epoll = monitor->retry_timer = -1;
+        monitor->counter = &monitor->vacant;
+        r = fill_monitor(monitor, config, failure);
+    }
     if (r < 0) {
         monitor_close(monitor);
         if (!failure->reason[0])
@@ -154,6 +214,8 @@ void monitor_close(struct monitor *monitor)
     close_source(monitor);
     if (monitor->epoll >= 0)
         close(monitor->epoll);
+    if (monitor->retry_timer >= 0)
+        close(monitor->retry_timer);
     jobs_cache_free(monitor->jobs);
     free(monitor->source);
     free(monitor->gpus);
@@ -165,19 +227,53 @@ int monitor_fd(const struct monitor *monitor)
     return monitor->epoll;
 }
 
+static int arm_retry(struct monitor *monitor)
+{
+    struct itimerspec timer = {.it_value = clock_timespec(monitor->retry_wait)};
+    return timerfd_settime(monitor->retry_timer, 0, &timer, NULL) < 0 ? -errno : 0;
+}
+
+/* Where the source does not open, it is tried again, less and less often; until then there are no
+ * devices, and monitor_failure() says why. */
 static int reopen_source(struct monitor *monitor)
 {
+    if (open_source(monitor, &monitor->failure) == 0)
+        return 0;
+    double wait = monitor->retry_wait;
+    monitor->retry_wait = wait > 0 ? fmin(2 * wait, LONGEST_RETRY) : FIRST_RETRY;
+    return arm_retry(monitor);
+}
+
+static int retry_source(struct monitor *monitor)
+{
+    uint64_t expirations;
+    if (read(monitor->retry_timer, &expirations, sizeof(expirations)) < 0)
+        return errno == EAGAIN ? 0 : -errno;
+    int r = reopen_source(monitor);
+    if (monitor->sampler)
+        monitor->generation++;
+    return r;
+}
+
+/* Devices have come or gone. */
+static int replace_source(struct monitor *monitor)
+{
+    double time = monitor->frame.time;
     close_source(monitor);
     monitor->generation++;
-    struct counter_failure failure;
-    return open_source(monitor, &failure);
+    monitor->retry_wait = 0;
+    int r = reopen_source(monitor);
+    monitor->frame.time = time;
+    return r;
 }
 
 int monitor_next(struct monitor *monitor)
 {
+    if (!monitor->sampler)
+        return retry_source(monitor);
     int r = sampler_next(monitor->sampler, &monitor->frame);
     if (r == -ESTALE)
-        return reopen_source(monitor);
+        return replace_source(monitor);
     if (r <= 0)
         return r;
     for (size_t i = 0; i < monitor->selected_count; i++) {
@@ -234,6 +330,11 @@ double monitor_interval(const struct monitor *monitor)
     return monitor->frame.interval;
 }
 
+const struct counter_failure *monitor_failure(const struct monitor *monitor)
+{
+    return monitor->sampler ? NULL : &monitor->failure;
+}
+
 const struct counter *monitor_counter(const struct monitor *monitor)
 {
     return monitor->counter;
@@ -251,10 +352,10 @@ const struct process_description *monitor_describe(struct monitor *monitor, pid_
 
 int monitor_seek(struct monitor *monitor, double time)
 {
-    return sampler_seek(monitor->sampler, time);
+    return monitor->sampler ? sampler_seek(monitor->sampler, time) : -ENOTSUP;
 }
 
 int monitor_set_speed(struct monitor *monitor, double speed)
 {
-    return sampler_set_speed(monitor->sampler, speed);
+    return monitor->sampler ? sampler_set_speed(monitor->sampler, speed) : -ENOTSUP;
 }

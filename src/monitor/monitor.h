@@ -12,10 +12,10 @@ struct monitor_config {
         *source;      /* "auto", "nvml", "replay:FILE[@SPEED]", …; NULL: $ROOFTOP_SOURCE or auto */
     const char *gpus; /* comma-separated: index, UUID or a unique start of it, PCI address, MIG
                          UUID; NULL for all */
-    double interval;  /* seconds; 0: the recording's own, or 0.1 */
+    double interval;  /* seconds, 1 ms to 24 h; 0: the recording's own, or 0.1 */
 };
 
-/* Returns 0, or −errno with `failure` filled; -EINVAL for a malformed source or GPU. */
+/* Returns 0, or −errno with `failure` filled; -EINVAL for a malformed source, GPU or interval. */
 MUST_CHECK int monitor_open(struct monitor **ret, const struct monitor_config *config,
                             struct counter_failure *failure);
 void monitor_close(struct monitor *monitor);
@@ -24,13 +24,17 @@ void monitor_close(struct monitor *monitor);
 int monitor_fd(const struct monitor *monitor);
 
 /* Takes the next frame, with derived metrics. Never blocks.
- * Returns 1, 0 (none is due), -ENODATA (end of the recording), or another −errno. */
+ * Returns 1, 0 (none is due), -ENODATA (end of the recording), or another −errno.
+ * Where devices have come or gone it opens the source anew, with back-off where that fails. */
 MUST_CHECK int monitor_next(struct monitor *monitor);
-/* The same, but waits for it, `timeout` seconds at most (negative: for ever). 0: timed out. */
+/* The same, but waits for it, `timeout` seconds at most (negative: for ever). 0: timed out;
+ * -EINTR: a signal came. */
 MUST_CHECK int monitor_wait(struct monitor *monitor, double timeout);
 
 /* Grows each time the list of devices changes: indices below then mean other devices. */
 unsigned monitor_generation(const struct monitor *monitor);
+/* NULL, or why the source that went away does not open again: there are no devices meanwhile. */
+const struct counter_failure *monitor_failure(const struct monitor *monitor);
 
 /* The devices that were asked for, i < monitor_count(). */
 size_t monitor_count(const struct monitor *monitor);

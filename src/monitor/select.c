@@ -9,6 +9,8 @@
 
 #include "base/parse.h"
 
+enum { LONGEST_INDEX = 4 }; /* digits */
+
 static bool has_prefix(const char *text, const char *prefix)
 {
     return strncasecmp(text, prefix, strlen(prefix)) == 0;
@@ -21,15 +23,51 @@ static bool uuid_matches(const char *uuid, const char *text)
     return has_prefix(uuid, text) || (bare && has_prefix(bare + 1, text));
 }
 
-/* "0000:41:00.0" is the driver's "00000000:41:00.0"; the domain and the function can be left out.
- */
-static bool pci_matches(const char *address, const char *text)
+struct pci_address {
+    unsigned domain;
+    unsigned bus;
+    unsigned device;
+    unsigned function;
+    bool any_domain;
+    bool any_function;
+};
+
+/* "0000:41:00.0"; the domain and the function can be left out. */
+static bool parse_pci(const char *text, struct pci_address *ret)
 {
-    size_t address_length = strlen(address);
     size_t length = strlen(text);
-    if (!strchr(text, ':') || length > address_length)
+    if (strspn(text, "0123456789abcdefABCDEF:.") != length)
         return false;
-    return strcasecmp(address + address_length - length, text) == 0;
+    struct pci_address address = {0};
+    const char *rest = text;
+    address.any_domain = strchr(text, ':') == strrchr(text, ':');
+    int used = 0;
+    if (!address.any_domain) {
+        if (sscanf(rest, "%8x:%n", &address.domain, &used) != 1 || used == 0)
+            return false;
+        rest += used;
+        used = 0;
+    }
+    if (sscanf(rest, "%2x:%2x%n", &address.bus, &address.device, &used) != 2 || used == 0)
+        return false;
+    rest += used;
+    address.any_function = rest[0] == '\0';
+    used = 0;
+    if (!address.any_function &&
+        (sscanf(rest, ".%1x%n", &address.function, &used) != 1 || rest[used] != '\0'))
+        return false;
+    *ret = address;
+    return true;
+}
+
+static bool pci_matches(const struct device *device, const struct pci_address *wanted)
+{
+    struct pci_address has;
+    if (device_is_mig(device) || !parse_pci(device->text[DEVICE_PCI_ADDRESS], &has))
+        return false;
+    return has.bus == wanted->bus && has.device == wanted->device &&
+           (wanted->any_domain || has.domain == wanted->domain) &&
+           (wanted->any_function || has.function == wanted->function);
 }
 
 static int fail(struct counter_failure *failure, const char *text, const char *what)
@@ -39,24 +77,58 @@ static int fail(struct counter_failure *failure, const char *text, const char *w
     return -EINVAL;
 }
 
+/* Returns how many devices it means, with one of them in *ret. */
+static size_t find_index(const struct counter *counter, uint64_t index, size_t *ret)
+{
+    for (size_t i = 0; i < counter->device_count; i++)
+        if (!device_is_mig(&counter->devices[i]) && counter->devices[i].index == index) {
+            *ret = i;
+            return 1;
+        }
+    return 0;
+}
+
+static size_t find_pci(const struct counter *counter, const struct pci_address *address,
+                       size_t *ret)
+{
+    size_t matches = 0;
+    for (size_t i = 0; i < counter->device_count; i++)
+        if (pci_matches(&counter->devices[i], address)) {
+            *ret = i;
+            matches++;
+        }
+    return matches;
+}
+
+/* The whole UUID wins: older drivers make a MIG instance's from that of its GPU. */
+static size_t find_uuid(const struct counter *counter, const char *text, size_t *ret)
+{
+    size_t matches = 0;
+    for (size_t i = 0; i < counter->device_count; i++) {
+        const char *uuid = counter->devices[i].text[DEVICE_UUID];
+        if (!uuid_matches(uuid, text))
+            continue;
+        *ret = i;
+        if (strcasecmp(uuid, text) == 0)
+            return 1;
+        matches++;
+    }
+    return matches;
+}
+
 static int find_device(const struct counter *counter, const char *text, size_t *ret,
                        struct counter_failure *failure)
 {
     uint64_t index;
-    bool is_index = parse_unsigned(text, &index) == 0;
-    size_t matches = 0;
-    for (size_t i = 0; i < counter->device_count; i++) {
-        const struct device *device = &counter->devices[i];
-        if (is_index && !device_is_mig(device) && device->index == index) {
-            *ret = i;
-            return 0;
-        }
-        if (uuid_matches(device->text[DEVICE_UUID], text) ||
-            pci_matches(device->text[DEVICE_PCI_ADDRESS], text)) {
-            *ret = i;
-            matches++;
-        }
-    }
+    struct pci_address address;
+    size_t matches;
+    /* A short number is an index and no start of a UUID: --gpu 7 must not mean GPU-7… */
+    if (strlen(text) <= LONGEST_INDEX && parse_unsigned(text, &index) == 0)
+        matches = find_index(counter, index, ret);
+    else if (parse_pci(text, &address))
+        matches = find_pci(counter, &address, ret);
+    else
+        matches = find_uuid(counter, text, ret);
     if (matches == 1)
         return 0;
     return fail(failure, text, matches ? "means more than one GPU" : "is no GPU here");
