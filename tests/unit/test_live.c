@@ -43,7 +43,7 @@ static int set_up(void **state)
 /* For the test that leaves a thread behind: the script outlives it. */
 static int keep(void **state)
 {
-    static struct fixture *kept;
+    static struct fixture *volatile kept;
     kept = *state;
     frame_free(&kept->frame);
     return 0;
@@ -52,12 +52,12 @@ static int keep(void **state)
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
-    for (size_t i = 0; i < 3; i++) {
-        assert_false(fixture->scripted.device[i].read_twice_at_once);
+    for (size_t i = 0; i < 3; i++)
         SCRIPTED_SET(&fixture->scripted, device[i].hang, false);
-    }
     SCRIPTED_SET(&fixture->scripted, hang_changes, false);
     assert_true(sampler_stop(fixture->sampler));
+    for (size_t i = 0; i < 3; i++)
+        assert_false(fixture->scripted.device[i].read_twice_at_once);
     frame_free(&fixture->frame);
     free(fixture);
     return 0;
