@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "counter/replay.h"
 #include "counter/sim.h"
 
 const struct counter_ops *const counter_sources[] = {
+    &replay_counter,
     &sim_counter,
     NULL,
 };

@@ -10,15 +10,9 @@
 #include "base/util.h"
 #include "counter/frame.h"
 #include "metric/device.h"
+#include "metric/mark.h"
 
 struct counter;
-
-/* A named moment or span of a recording. */
-struct mark {
-    double time; /* seconds since 1970 */
-    double end;  /* equal to time for a moment */
-    char name[96];
-};
 
 /* What to tell the person when a source does not open. */
 struct counter_failure {

@@ -119,14 +119,6 @@ static bool all_served(const struct live *live)
     return true;
 }
 
-static void copy_processes(struct process_list *to, const struct process_list *from)
-{
-    to->known = from->known;
-    to->truncated = from->truncated;
-    to->count = from->count;
-    memcpy(to->process, from->process, from->count * sizeof(from->process[0]));
-}
-
 static enum reading_state state_of(int error)
 {
     if (error == 0)
@@ -142,7 +134,7 @@ static void publish(struct worker *worker, unsigned long tick, int error)
     worker->latest.error = error;
     if (error == 0) {
         worker->latest.sample = worker->sample;
-        copy_processes(&worker->latest.processes, &worker->processes);
+        process_list_copy(&worker->latest.processes, &worker->processes);
         worker->done_at = clock_monotonic();
     }
     worker->done_tick = tick;
@@ -418,7 +410,7 @@ static void fill_reading(struct worker *worker, double now, struct reading *read
     reading->error = latest->error;
     reading->age = now - worker->done_at;
     reading->sample = latest->sample;
-    copy_processes(&reading->processes, &latest->processes);
+    process_list_copy(&reading->processes, &latest->processes);
 
     if (reading->age > stale_age(worker->live) && reading->state <= READING_OK) {
         reading->state = READING_STALE;

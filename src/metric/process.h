@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 enum process_kind {
@@ -34,6 +35,15 @@ struct process_list {
     size_t count;
     struct process process[PROCESS_LIST_CAPACITY];
 };
+
+/* Copies only the places in use. */
+static inline void process_list_copy(struct process_list *to, const struct process_list *from)
+{
+    to->known = from->known;
+    to->truncated = from->truncated;
+    to->count = from->count;
+    memcpy(to->process, from->process, from->count * sizeof(from->process[0]));
+}
 
 /* What the host says of a process, looked up once. */
 struct process_description {

@@ -1,0 +1,270 @@
+#include "record/database.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/strbuf.h"
+
+enum {
+    BUSY_PATIENCE_MS = 500,
+    TEXT_LIMIT_BYTES = 1 << 20,
+    COPY_BLOCK_BYTES = 1 << 16,
+};
+
+int database_error(int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+        return 0;
+    case SQLITE_FULL:
+        return -ENOSPC;
+    case SQLITE_NOMEM:
+        return -ENOMEM;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return -EBUSY;
+    case SQLITE_READONLY:
+        return -EROFS;
+    case SQLITE_PERM:
+        return -EACCES;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_ERROR:
+    case SQLITE_AUTH:
+    case SQLITE_TOOBIG:
+    case SQLITE_SCHEMA:
+        return -EBADMSG;
+    default:
+        return -EIO;
+    }
+}
+
+/* What a file's own schema could make a query do is refused: only plain columns are read. */
+static int authorize(void *context, int action, const char *a, const char *b, const char *c,
+                     const char *d)
+{
+    (void)context;
+    (void)c;
+    (void)d;
+    static const char *const functions[] = {"count", "min", "max"};
+    static const char *const pragmas[] = {"user_version", "application_id", "table_list",
+                                          "table_info", "cell_size_check"};
+    switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+        return SQLITE_OK;
+    case SQLITE_FUNCTION:
+        for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
+            if (b && strcmp(b, functions[i]) == 0)
+                return SQLITE_OK;
+        return SQLITE_DENY;
+    case SQLITE_PRAGMA:
+        for (size_t i = 0; i < ARRAY_SIZE(pragmas); i++)
+            if (a && strcmp(a, pragmas[i]) == 0)
+                return SQLITE_OK;
+        return SQLITE_DENY;
+    default:
+        return SQLITE_DENY;
+    }
+}
+
+static void harden(sqlite3 *database)
+{
+    sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    sqlite3_limit(database, SQLITE_LIMIT_LENGTH, TEXT_LIMIT_BYTES);
+    sqlite3_limit(database, SQLITE_LIMIT_SQL_LENGTH, TEXT_LIMIT_BYTES);
+    sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
+    sqlite3_exec(database, "PRAGMA cell_size_check = ON", NULL, NULL, NULL);
+    sqlite3_set_authorizer(database, authorize, NULL);
+}
+
+/* "file:…" with what a URI keeps for itself escaped. */
+static void make_uri(const char *path, const char *query, struct strbuf *out)
+{
+    strbuf_puts(out, "file:");
+    for (const char *c = path; *c; c++)
+        if (strchr("%?#", *c))
+            strbuf_printf(out, "%%%02X", (unsigned)*c);
+        else
+            strbuf_putc(out, *c);
+    strbuf_puts(out, query);
+}
+
+/* Opens, and reads something, since only that finds locks, journals and files of other kinds. */
+static int try_open(sqlite3 **ret, const char *path, const char *query)
+{
+    struct strbuf uri = {0};
+    make_uri(path, query, &uri);
+    sqlite3 *database = NULL;
+    int code = SQLITE_NOMEM;
+    if (!strbuf_failed(&uri))
+        code = sqlite3_open_v2(uri.text, &database,
+                               SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
+                                   SQLITE_OPEN_PRIVATECACHE,
+                               NULL);
+    strbuf_free(&uri);
+    if (code == SQLITE_OK) {
+        sqlite3_extended_result_codes(database, 1);
+        sqlite3_busy_timeout(database, BUSY_PATIENCE_MS);
+        code = sqlite3_exec(database, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
+    }
+    if (code != SQLITE_OK) {
+        database_close(database);
+        return code;
+    }
+    *ret = database;
+    return SQLITE_OK;
+}
+
+static int copy_file(const char *from, const char *to)
+{
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    if (in < 0)
+        return -errno;
+    int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int r = out < 0 ? -errno : 0;
+    while (r == 0) {
+        char block[COPY_BLOCK_BYTES];
+        ssize_t got = read(in, block, sizeof(block));
+        if (got <= 0) {
+            r = got < 0 ? -errno : 0;
+            break;
+        }
+        if (write(out, block, (size_t)got) != got)
+            r = -EIO;
+    }
+    close(in);
+    if (out >= 0 && close(out) < 0 && r == 0)
+        r = -errno;
+    return r;
+}
+
+/* A recorder that was killed left a journal, and where the folder cannot be written nobody can
+ * roll it back in place: do so in a copy, which goes as soon as it is open. */
+static int open_copy(sqlite3 **ret, const char *path)
+{
+    const char *folder = secure_getenv("TMPDIR");
+    char copy[PATH_MAX], journal[PATH_MAX + 16], copied_journal[PATH_MAX + 16];
+    snprintf(copy, sizeof(copy) - 16, "%s/rooftop-XXXXXX", folder && folder[0] ? folder : "/tmp");
+    if (!mkdtemp(copy))
+        return SQLITE_CANTOPEN;
+    char made[PATH_MAX];
+    memcpy(made, copy, sizeof(made));
+    strcat(copy, "/r.roof");
+    snprintf(journal, sizeof(journal), "%s-journal", path);
+    snprintf(copied_journal, sizeof(copied_journal), "%s-journal", copy);
+
+    int code = SQLITE_CANTOPEN;
+    if (copy_file(path, copy) == 0 && copy_file(journal, copied_journal) == 0) {
+        sqlite3 *repair;
+        code = sqlite3_open_v2(copy, &repair, SQLITE_OPEN_READWRITE, NULL);
+        if (code == SQLITE_OK)
+            code = sqlite3_exec(repair, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
+        sqlite3_close(repair);
+        if (code == SQLITE_OK)
+            code = try_open(ret, copy, "?immutable=1");
+    }
+    unlink(copied_journal);
+    unlink(copy);
+    rmdir(made);
+    return code;
+}
+
+static bool needs_rollback(int code)
+{
+    return code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY ||
+           code == SQLITE_READONLY_CANTLOCK || (code & 0xff) == SQLITE_CANTOPEN;
+}
+
+static int explain(int code, const char *path, char *why, size_t why_size)
+{
+    int r = database_error(code);
+    if ((code & 0xff) == SQLITE_NOTADB)
+        snprintf(why, why_size, "%s: this is no recording", path);
+    else if ((code & 0xff) == SQLITE_CORRUPT)
+        snprintf(why, why_size, "%s: the file is damaged", path);
+    else if ((code & 0xff) == SQLITE_BUSY)
+        snprintf(why, why_size, "%s: another program holds the file locked", path);
+    else if (needs_rollback(code))
+        snprintf(why, why_size,
+                 "%s: its recorder was killed in the middle of a write; copy it together with "
+                 "%s-journal into a folder that can be written",
+                 path, path);
+    else
+        snprintf(why, why_size, "%s: %s", path, sqlite3_errstr(code));
+    return r;
+}
+
+int database_open_to_read(sqlite3 **ret, const char *path, char *why, size_t why_size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    int r = fd < 0 || fstat(fd, &status) < 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    if (r == 0 && !S_ISREG(status.st_mode))
+        r = S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
+    if (r < 0) {
+        snprintf(why, why_size, "%s: %s", path,
+                 r == -EINVAL ? "this is no regular file" : strerror(-r));
+        return r;
+    }
+    if (status.st_size == 0) {
+        snprintf(why, why_size, "%s: the file is empty", path);
+        return -EBADMSG;
+    }
+    int code = try_open(ret, path, "?mode=ro");
+    if (needs_rollback(code))
+        code = open_copy(ret, path);
+    if (code != SQLITE_OK)
+        return explain(code, path, why, why_size);
+    harden(*ret);
+    return 0;
+}
+
+int database_create(sqlite3 **ret, const char *path, char *why, size_t why_size)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        int r = -errno;
+        snprintf(why, why_size, "%s: %s", path, strerror(-r));
+        return r;
+    }
+    close(fd);
+    sqlite3 *database;
+    int code = sqlite3_open_v2(
+        path, &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
+        NULL);
+    if (code == SQLITE_OK) {
+        sqlite3_extended_result_codes(database, 1);
+        sqlite3_busy_timeout(database, BUSY_PATIENCE_MS);
+        /* A reader then never finds the file half-written: pages go to it with a commit only. */
+        code = sqlite3_exec(database,
+                            "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = NORMAL;"
+                            "PRAGMA cache_spill = OFF; PRAGMA temp_store = MEMORY;",
+                            NULL, NULL, NULL);
+    }
+    if (code != SQLITE_OK) {
+        snprintf(why, why_size, "%s: %s", path, sqlite3_errstr(code));
+        database_close(database);
+        unlink(path);
+        return database_error(code);
+    }
+    *ret = database;
+    return 0;
+}
+
+void database_close(sqlite3 *database)
+{
+    sqlite3_close_v2(database);
+}

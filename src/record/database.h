@@ -1,0 +1,20 @@
+/* SQLite with the care that files from strangers want. Part of the recordings. */
+#pragma once
+
+#include <sqlite3.h>
+#include <stddef.h>
+
+#include "base/util.h"
+
+/* −errno for an SQLite result code, 0 for SQLITE_OK. */
+int database_error(int code);
+
+/* Opens a recording to read it: nothing is written, no SQL of the file's own is run, and every
+ * query is bounded. Works in a folder and on a file that cannot be written.
+ * Returns 0 or −errno, with `why` filled. */
+MUST_CHECK int database_open_to_read(sqlite3 **ret, const char *path, char *why, size_t why_size);
+
+/* Makes a new, empty database file. Returns 0 or −errno, with `why` filled. */
+MUST_CHECK int database_create(sqlite3 **ret, const char *path, char *why, size_t why_size);
+
+void database_close(sqlite3 *database);
