@@ -1,0 +1,69 @@
+#include "counter/cupti/plan.h"
+
+const struct cupti_counter cupti_catalog[] = {
+#define COUNTER(metric, scale, name) {METRIC_##metric, scale, name},
+#include "counter/cupti/catalog.def"
+#undef COUNTER
+};
+
+const size_t cupti_catalog_size = ARRAY_SIZE(cupti_catalog);
+
+struct planner {
+    struct plan *plan;
+    size_t max_sets;
+    plan_passes *passes;
+    void *chip;
+};
+
+static bool fits(const struct planner *planner, struct plan_set *set,
+                 const struct cupti_counter *counter)
+{
+    if (set->count == PLAN_MAX_COUNTERS)
+        return false;
+    set->name[set->count] = counter->name;
+    return planner->passes(planner->chip, set->name, set->count + 1) == 1;
+}
+
+/* Rows [first, last) of the catalogue are one metric's counters. */
+static bool place_in(const struct planner *planner, struct plan_set *set, size_t first, size_t last)
+{
+    for (size_t i = first; i < last; i++) {
+        if (!fits(planner, set, &cupti_catalog[i]))
+            continue;
+        set->counter[set->count++] = &cupti_catalog[i];
+        return true;
+    }
+    return false;
+}
+
+static bool place(const struct planner *planner, size_t first, size_t last)
+{
+    struct plan *plan = planner->plan;
+    for (size_t i = 0; i < plan->set_count; i++)
+        if (place_in(planner, &plan->set[i], first, last))
+            return true;
+    if (plan->set_count == planner->max_sets)
+        return false;
+    if (!place_in(planner, &plan->set[plan->set_count], first, last))
+        return false;
+    plan->set_count++;
+    return true;
+}
+
+void plan_make(struct plan *ret, uint64_t wanted, size_t max_sets, plan_passes *passes, void *chip)
+{
+    *ret = (struct plan){0};
+    const struct planner planner = {ret, util_min(max_sets, PLAN_MAX_SETS), passes, chip};
+    size_t last;
+    for (size_t first = 0; first < cupti_catalog_size; first = last) {
+        enum metric metric = cupti_catalog[first].metric;
+        for (last = first; last < cupti_catalog_size && cupti_catalog[last].metric == metric;)
+            last++;
+        if (!(wanted & METRIC_BIT(metric)))
+            continue;
+        if (place(&planner, first, last))
+            ret->planned |= METRIC_BIT(metric);
+        else
+            ret->refused |= METRIC_BIT(metric);
+    }
+}

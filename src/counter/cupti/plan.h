@@ -1,0 +1,44 @@
+/* Which counters to sample together. The hardware counts one set at a time ("a single pass"), and
+ * not every two counters fit into one: what does not fit the first set goes into further ones,
+ * which then take turns. Pure: the chip's knowledge comes through a function. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/util.h"
+#include "metric/metric.h"
+
+struct cupti_counter {
+    enum metric metric;
+    double scale; /* value = scale × counter */
+    const char *name;
+};
+
+extern const struct cupti_counter cupti_catalog[];
+extern const size_t cupti_catalog_size;
+
+enum { PLAN_MAX_SETS = 4, PLAN_MAX_COUNTERS = 24 };
+
+struct plan_set {
+    size_t count;
+    const struct cupti_counter *counter[PLAN_MAX_COUNTERS];
+    const char *name[PLAN_MAX_COUNTERS]; /* the counters' names, as the library takes them */
+};
+
+struct plan {
+    size_t set_count;
+    struct plan_set set[PLAN_MAX_SETS];
+    uint64_t planned; /* bit m: metric m is in a set */
+    uint64_t refused; /* bit m: it was wanted, but the chip lacks it or cannot sample it */
+};
+
+_Static_assert(METRIC_COUNT <= 64, "sets of metrics are 64 bits");
+
+#define METRIC_BIT(metric) (UINT64_C(1) << (metric))
+
+/* The passes that a set takes; negative where the chip lacks one of the counters. */
+typedef int plan_passes(void *chip, const char *const *names, size_t count);
+
+/* At most `max_sets` sets for the wanted metrics, the most valuable first. */
+void plan_make(struct plan *ret, uint64_t wanted, size_t max_sets, plan_passes *passes, void *chip);

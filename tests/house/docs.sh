@@ -1,0 +1,33 @@
+. "$SOURCE_ROOT/tests/lib.sh"
+
+cd "$SOURCE_ROOT" || exit 99
+for page in *.md docs/*.md; do
+    grep -o ']([^)#: ]*)' "$page" | sed 's/^](\(.*\))$/\1/' | while read -r link; do
+        [ -e "$(dirname "$page")/$link" ] || echo "$page: $link does not exist"
+    done
+done >"$scratch/broken"
+[ ! -s "$scratch/broken" ]
+result $? "every link from one document to another leads somewhere"
+sed 's/^/# /' "$scratch/broken"
+
+for page in *.md docs/*.md man/*.scd; do
+    grep -oE '\b(docs/[A-Z]+\.md|tests/[a-z]+/[a-z_*.]+|src/[a-z]+/[a-z_.*]+\.[a-z]+)' "$page" | sort -u |
+        while read -r path; do
+            # shellcheck disable=SC2086 # a pattern may be meant
+            ls -d $path >/dev/null 2>&1 || echo "$page: $path does not exist"
+        done
+done >"$scratch/broken"
+[ ! -s "$scratch/broken" ]
+result $? "every file that a document names exists"
+sed 's/^/# /' "$scratch/broken"
+
+for folder in src/*/ tests/*/; do
+    folder=${folder%/}
+    name=${folder#src/}
+    grep -q "^| \`$name\` |" docs/ARCHITECTURE.md || echo "docs/ARCHITECTURE.md says nothing of $folder"
+done >"$scratch/unnamed"
+[ ! -s "$scratch/unnamed" ]
+result $? "docs/ARCHITECTURE.md names every folder of src and tests"
+sed 's/^/# /' "$scratch/unnamed"
+
+finish

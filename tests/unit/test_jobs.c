@@ -1,0 +1,298 @@
+#include "jobs/describe.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmocka_test.h"
+#include "jobs/proc.h"
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* A made-up root in a folder of its own. */
+static char root[64];
+
+static int make_root(void **state)
+{
+    (void)state;
+    snprintf(root, sizeof(root), "/tmp/rooftop-jobs-XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_root(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof(command), "rm -r %s", root);
+    return system(command);
+}
+
+static void make_folders(char *path)
+{
+    for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(path, 0755);
+        *slash = '/';
+    }
+}
+
+static void put_bytes(const char *name, const char *bytes, size_t length)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    make_folders(path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
+    fclose(file);
+}
+
+static void put_text(const char *name, const char *text)
+{
+    put_bytes(name, text, strlen(text));
+}
+
+static void put_link(const char *name, const char *target)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    make_folders(path);
+    unlink(path);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static void put_stat(const char *name, const char *comm, unsigned long long ticks)
+{
+    char text[256];
+    snprintf(text, sizeof(text), "7 (%s) S 1 7 7 0 -1 4194304 1 0 0 0 1 2 0 0 20 0 1 0 %llu 9 9\n",
+             comm, ticks);
+    put_text(name, text);
+}
+
+static void reads_a_process(void **state)
+{
+    (void)state;
+    put_text("proc/stat", "cpu  1 2 3\nintr 9 8\nbtime 1700000000\n");
+    put_stat("proc/7/stat", "a) (b", 50 * (unsigned long long)sysconf(_SC_CLK_TCK));
+    put_text("proc/7/status", "Name:\tx\nUid:\t1\t4000000001\t1\t1\nGid:\t0\n");
+    static const char cmdline[] = "python\0-c\0print(\x1b[1m\xff\n\0\0";
+    put_bytes("proc/7/cmdline", cmdline, sizeof(cmdline) - 1);
+    put_text("proc/7/cgroup", "3:cpu:/\n0::/system.slice/docker-" ID ".scope\n");
+
+    struct process_description process;
+    assert_true(jobs_read_process(root, 7, &process));
+    assert_float_equal(process.start_time, 1700000050, 1e-6);
+    assert_string_equal(process.user, "4000000001");
+    assert_string_equal(process.command, "python -c print(\xEF\xBF\xBD[1m\xEF\xBF\xBD ");
+    assert_string_equal(process.container, "docker:" ID);
+    assert_string_equal(process.cgroup, "/system.slice/docker-" ID ".scope");
+    assert_false(process.outside);
+}
+
+static void takes_the_name_where_there_are_no_arguments(void **state)
+{
+    (void)state;
+    put_stat("proc/8/stat", "nv_queue\xff", 1);
+    put_text("proc/8/cmdline", "");
+    struct process_description process;
+    assert_true(jobs_read_process(root, 8, &process));
+    assert_string_equal(process.command, "[nv_queue\xEF\xBF\xBD]");
+}
+
+static void an_unreadable_process_is_still_there(void **state)
+{
+    (void)state;
+    put_text("proc/9/other", "");
+    struct process_description process;
+    assert_true(jobs_read_process(root, 9, &process));
+    assert_float_equal(process.start_time, 0, 0);
+    assert_string_equal(process.command, "");
+    assert_false(process.outside);
+    assert_false(jobs_read_process(root, 10, &process));
+    assert_false(jobs_read_process(root, -1, &process));
+}
+
+static void cuts_a_long_command_between_characters(void **state)
+{
+    (void)state;
+    char cmdline[4096];
+    for (size_t i = 0; i + 1 < sizeof(cmdline); i += 2)
+        memcpy(cmdline + i, "\xC3\xA9", 2);
+    put_stat("proc/11/stat", "x", 1);
+    put_bytes("proc/11/cmdline", cmdline, sizeof(cmdline));
+    struct process_description process;
+    assert_true(jobs_read_process(root, 11, &process));
+    assert_int_equal(strlen(process.command), 510);
+    assert_int_equal((unsigned char)process.command[509], 0xA9);
+}
+
+static void a_pid_of_the_host_is_not_a_process_here(void **state)
+{
+    (void)state;
+    put_stat("proc/12/stat", "innocent", 1);
+    put_stat("proc/13/stat", "trainer", 1);
+    put_link("proc/12/fd/0", "/dev/null");
+    put_link("proc/13/fd/4", "/dev/nvidia0");
+    put_link("proc/self/ns/pid", "pid:[4026531836]");
+    put_text("dev/nvidiactl", "");
+    struct process_description process;
+    assert_true(jobs_read_process(root, 12, &process));
+    put_link("proc/self/ns/pid", "pid:[4026532000]");
+    assert_false(jobs_read_process(root, 12, &process));
+    assert_true(jobs_read_process(root, 13, &process));
+    put_link("proc/self/ns/pid", "pid:[4026531836]");
+}
+
+static void refuses_broken_files(void **state)
+{
+    (void)state;
+    struct proc_identity identity;
+    const char *const wrong[] = {"",
+                                 "7",
+                                 "7 (a",
+                                 "7 )a( S 1",
+                                 "7 (a) S 1 2 3",
+                                 "7 (a) S 1 7 7 0 -1 4 1 0 0 0 1 2 0 0 20 0 1 0 -5 9"};
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+        assert_int_equal(proc_parse_stat(wrong[i], &identity), -EINVAL);
+    uid_t user;
+    assert_int_equal(proc_parse_user("Uid:\t5", &user), -EINVAL);
+    assert_int_equal(proc_parse_user("Name:\tUid:\t1\t2\n", &user), -EINVAL);
+    assert_int_equal(proc_parse_user("Uid:\t1\t99999999999\t1\t1\n", &user), -EINVAL);
+    double boot;
+    assert_int_equal(proc_parse_boot_time("btime x", &boot), -EINVAL);
+}
+
+static void finds_containers_and_jobs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        const char *container; /* NULL: none */
+    } cases[] = {
+        {"/", NULL},
+        {"", NULL},
+        {"/user.slice/user-1000.slice/session-3.scope", NULL},
+        {"/docker/" ID, "docker:" ID},
+        {"/docker/" ID "/init.scope", "docker:" ID},
+        {"/docker/nohex", NULL},
+        {"/kubepods/besteffort/pod1-2/" ID, "kubernetes:" ID},
+        {"/kubepods.slice/kubepods-pod1.slice/cri-containerd-" ID ".scope", "kubernetes:" ID},
+        {"/kubepods.slice/crio-" ID ".scope", "kubernetes:" ID},
+        {"/machine.slice/libpod-" ID ".scope/container", "podman:" ID},
+        {"/machine.slice/libpod-conmon-" ID ".scope", NULL},
+        {"/default/" ID, "containerd:" ID},
+        {"/lxc.payload.web/init.scope", "lxc:web"},
+        {"/lxc/web", "lxc:web"},
+        {"/machine.slice/systemd-nspawn@deb.service/payload", "nspawn:deb"},
+        {"/machine.slice/machine-deb.scope", "machine:deb"},
+        {"/slurm/uid_1000/job_123/step_0/task_0", "slurm:123"},
+        {"/system.slice/slurmstepd.scope/job_45/step_batch/user/task_0", "slurm:45"},
+        {"/elsewhere/job_123", NULL},
+        {"/htcondor/condor_var_lib_condor_execute_slot1_2@node", "htcondor:slot1_2@node"},
+        {"/slurm/uid_1/job_7/step_0/docker-" ID ".scope", "docker:" ID},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char container[96] = "untouched";
+        bool found = proc_find_container(cases[i].path, container, sizeof(container));
+        assert_string_equal(container, found ? cases[i].container : "untouched");
+        assert_int_equal(found, cases[i].container != NULL);
+    }
+}
+
+static void takes_the_cgroup_line_that_tells_most(void **state)
+{
+    (void)state;
+    char path[256];
+    char container[96];
+    proc_parse_cgroup("9:name=systemd:/user.slice\n4:memory:/docker/" ID "\n0::/\n", path,
+                      sizeof(path), container, sizeof(container));
+    assert_string_equal(path, "/docker/" ID);
+    assert_string_equal(container, "docker:" ID);
+    proc_parse_cgroup("3:cpu:/\n0::/user.slice/a:b\n", path, sizeof(path), container,
+                      sizeof(container));
+    assert_string_equal(path, "/user.slice/a:b");
+    assert_string_equal(container, "");
+    proc_parse_cgroup("nonsense\n:\n\n:::", path, sizeof(path), container, sizeof(container));
+    assert_string_equal(container, "");
+}
+
+static const char *command_at(struct jobs_cache *cache, double now)
+{
+    return jobs_cache_describe_at(cache, 20, now)->command;
+}
+
+static void the_cache_sees_another_process_with_the_pid(void **state)
+{
+    (void)state;
+    struct jobs_cache *cache;
+    assert_int_equal(jobs_cache_new(&cache, root), 0);
+    put_stat("proc/20/stat", "sh", 100);
+    put_bytes("proc/20/cmdline", "first", 5);
+    assert_string_equal(command_at(cache, 10), "first");
+
+    put_bytes("proc/20/cmdline", "second", 6);
+    assert_string_equal(command_at(cache, 12), "first"); /* the same process: not read again */
+    put_stat("proc/20/stat", "sh", 200);
+    assert_string_equal(command_at(cache, 12.5), "first"); /* believed for a second */
+    assert_string_equal(command_at(cache, 13), "second");
+
+    put_bytes("proc/20/cmdline", "third", 5);
+    put_stat("proc/20/stat", "python", 200); /* it has started another program */
+    assert_string_equal(command_at(cache, 14), "third");
+    jobs_cache_free(cache);
+}
+
+static void the_cache_forgets_what_has_ended(void **state)
+{
+    (void)state;
+    struct jobs_cache *cache;
+    assert_int_equal(jobs_cache_new(&cache, root), 0);
+    put_stat("proc/21/stat", "x", 100);
+    assert_false(jobs_cache_describe_at(cache, 21, 5)->outside);
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/proc/21/stat", root);
+    assert_int_equal(unlink(path), 0);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(rmdir(path), 0);
+    const struct process_description *process = jobs_cache_describe_at(cache, 21, 7);
+    assert_true(process->outside);
+    assert_string_equal(process->command, "");
+    jobs_cache_free(cache);
+}
+
+static void the_cache_stays_right_when_full(void **state)
+{
+    (void)state;
+    struct jobs_cache *cache;
+    assert_int_equal(jobs_cache_new(&cache, root), 0);
+    put_stat("proc/22/stat", "x", 100);
+    put_bytes("proc/22/cmdline", "kept", 4);
+    for (pid_t pid = 0; pid < 5000; pid++) {
+        bool there = jobs_cache_describe_at(cache, 22, 3 + pid)->command[0] != '\0';
+        assert_true(there);
+        jobs_cache_describe_at(cache, 100000 + pid, 3 + pid);
+    }
+    jobs_cache_free(cache);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_a_process),
+        cmocka_unit_test(takes_the_name_where_there_are_no_arguments),
+        cmocka_unit_test(an_unreadable_process_is_still_there),
+        cmocka_unit_test(cuts_a_long_command_between_characters),
+        cmocka_unit_test(a_pid_of_the_host_is_not_a_process_here),
+        cmocka_unit_test(refuses_broken_files),
+        cmocka_unit_test(finds_containers_and_jobs),
+        cmocka_unit_test(takes_the_cgroup_line_that_tells_most),
+        cmocka_unit_test(the_cache_sees_another_process_with_the_pid),
+        cmocka_unit_test(the_cache_forgets_what_has_ended),
+        cmocka_unit_test(the_cache_stays_right_when_full),
+    };
+    return cmocka_run_group_tests(tests, make_root, remove_root);
+}
