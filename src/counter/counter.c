@@ -10,6 +10,7 @@
 const struct counter_ops *const counter_sources[] = {
     &replay_counter,
     &sim_counter,
+    &nvml_counter,
     NULL,
 };
 

@@ -75,6 +75,8 @@ struct counter {
     size_t mark_count;
 };
 
+extern const struct counter_ops nvml_counter;
+
 extern const struct counter_ops *const counter_sources[]; /* NULL-terminated, in probing order */
 
 /* What `source` names, or NULL where that is "auto" or no source at all. */
