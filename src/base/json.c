@@ -100,28 +100,28 @@ void json_key(struct json *json, const char *key)
     json->after_key = true;
 }
 
-void json_null(struct json *json)
+void json_add_null(struct json *json)
 {
     begin_value(json);
     strbuf_puts(json->out, "null");
 }
 
-void json_bool(struct json *json, bool value)
+void json_add_bool(struct json *json, bool value)
 {
     begin_value(json);
     strbuf_puts(json->out, value ? "true" : "false");
 }
 
-void json_integer(struct json *json, int64_t value)
+void json_add_integer(struct json *json, int64_t value)
 {
     begin_value(json);
     strbuf_printf(json->out, "%" PRId64, value);
 }
 
-void json_number_digits(struct json *json, double value, int digits)
+void json_add_number_digits(struct json *json, double value, int digits)
 {
     if (!isfinite(value)) {
-        json_null(json);
+        json_add_null(json);
         return;
     }
     begin_value(json);
@@ -129,12 +129,12 @@ void json_number_digits(struct json *json, double value, int digits)
     strbuf_printf(json->out, "%.*g", fabs(value) < 1e308 ? digits : 17, value);
 }
 
-void json_number(struct json *json, double value)
+void json_add_number(struct json *json, double value)
 {
-    json_number_digits(json, value, 15);
+    json_add_number_digits(json, value, 15);
 }
 
-void json_text(struct json *json, const char *text)
+void json_add_text(struct json *json, const char *text)
 {
     begin_value(json);
     put_string(json->out, text);

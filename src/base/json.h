@@ -1,6 +1,7 @@
 /* Writes JSON into a string, with the commas and the escapes. Objects and arrays nest at most 32
  * deep. A number that is not finite is written as null, and text that is not UTF-8 as U+FFFD where
- * it is broken: what comes out is always valid JSON. */
+ * it is broken: what comes out is always valid JSON. No name here is one of jansson's, which reads
+ * JSON: both may be in one program. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,10 +29,10 @@ void json_array_end(struct json *json);
 /* The next value's name, inside an object. */
 void json_key(struct json *json, const char *key);
 
-void json_null(struct json *json);
-void json_bool(struct json *json, bool value);
-void json_integer(struct json *json, int64_t value);
-void json_number(struct json *json, double value);
+void json_add_null(struct json *json);
+void json_add_bool(struct json *json, bool value);
+void json_add_integer(struct json *json, int64_t value);
+void json_add_number(struct json *json, double value);
 /* With as many significant digits as asked for, 1 to 17, trailing zeros left out. */
-void json_number_digits(struct json *json, double value, int digits);
-void json_text(struct json *json, const char *text);
+void json_add_number_digits(struct json *json, double value, int digits);
+void json_add_text(struct json *json, const char *text);

@@ -8,29 +8,29 @@ static void text_or_null(struct json *json, const char *key, const char *text)
 {
     json_key(json, key);
     if (text[0])
-        json_text(json, text);
+        json_add_text(json, text);
     else
-        json_null(json);
+        json_add_null(json);
 }
 
 static void write_identity(const struct device *device, struct json *json)
 {
     json_key(json, "index");
-    json_integer(json, device->index);
+    json_add_integer(json, device->index);
     text_or_null(json, "uuid", device->text[DEVICE_UUID]);
     text_or_null(json, "name", device->text[DEVICE_NAME]);
     for (size_t i = 0; i < VIEW_IDENTITY_COUNT; i++) {
         json_key(json, device_number_field(view_identity[i])->name);
         if (device_knows(device, view_identity[i]))
-            json_number(json, device->number[view_identity[i]]);
+            json_add_number(json, device->number[view_identity[i]]);
         else
-            json_null(json);
+            json_add_null(json);
     }
 }
 
 static void write_word(void *context, const char *word)
 {
-    json_text(context, word);
+    json_add_text(context, word);
 }
 
 static void write_value(struct json *json, enum metric metric, double value)
@@ -41,11 +41,11 @@ static void write_value(struct json *json, enum metric metric, double value)
         flags_each(value, write_word, json);
         json_array_end(json);
     } else if (unit != UNIT_LABEL)
-        json_number_digits(json, value, metric_digits(unit));
+        json_add_number_digits(json, value, metric_digits(unit));
     else if (label_word(metric, value))
-        json_text(json, label_word(metric, value));
+        json_add_text(json, label_word(metric, value));
     else
-        json_null(json);
+        json_add_null(json);
 }
 
 static void write_metrics(const struct view *view, const struct sample *sample, struct json *json)
@@ -56,7 +56,7 @@ static void write_metrics(const struct view *view, const struct sample *sample, 
         if (sample_has(sample, metric))
             write_value(json, metric, sample->value[metric]);
         else
-            json_null(json);
+            json_add_null(json);
     }
 }
 
@@ -74,25 +74,25 @@ static void write_process(const struct view *view, const struct process *process
     const struct process_description *description = view->describe(view->context, process->pid);
     json_object_begin(json);
     json_key(json, "pid");
-    json_integer(json, process->pid);
+    json_add_integer(json, process->pid);
     json_key(json, "kinds");
     json_array_begin(json);
     for (unsigned bit = 0; bit < PROCESS_KIND_COUNT; bit++)
         if (process->kinds >> bit & 1)
-            json_text(json, process_kind_word(bit));
+            json_add_text(json, process_kind_word(bit));
     json_array_end(json);
     json_key(json, "memory_bytes");
     if (process->memory_known)
-        json_number(json, (double)process->memory_bytes);
+        json_add_number(json, (double)process->memory_bytes);
     else
-        json_null(json);
+        json_add_null(json);
     json_key(json, "outside");
-    json_bool(json, description->outside);
+    json_add_bool(json, description->outside);
     json_key(json, "start_time");
     if (description->start_time > 0)
-        json_number(json, description->start_time);
+        json_add_number(json, description->start_time);
     else
-        json_null(json);
+        json_add_null(json);
     text_or_null(json, "user", description->user);
     text_or_null(json, "command", description->command);
     text_or_null(json, "container", description->container);
@@ -105,7 +105,7 @@ static void write_processes(const struct view *view, const struct process_list *
 {
     json_key(json, "processes");
     if (!list->known) {
-        json_null(json);
+        json_add_null(json);
         return;
     }
     json_array_begin(json);
@@ -113,7 +113,7 @@ static void write_processes(const struct view *view, const struct process_list *
         write_process(view, &list->process[i], json);
     json_array_end(json);
     json_key(json, "processes_truncated");
-    json_bool(json, list->truncated);
+    json_add_bool(json, list->truncated);
 }
 
 static void write_gpu(const struct view *view, const struct view_gpu *gpu, struct json *json)
@@ -121,9 +121,9 @@ static void write_gpu(const struct view *view, const struct view_gpu *gpu, struc
     json_object_begin(json);
     write_identity(gpu->device, json);
     json_key(json, "state");
-    json_text(json, reading_state_name(gpu->reading->state));
+    json_add_text(json, reading_state_name(gpu->reading->state));
     json_key(json, "age_seconds");
-    json_number_digits(json, gpu->reading->age, metric_digits(UNIT_SECONDS));
+    json_add_number_digits(json, gpu->reading->age, metric_digits(UNIT_SECONDS));
     write_metrics(view, &gpu->reading->sample, json);
     write_verdict(gpu, json);
     if (view->processes)
@@ -136,7 +136,7 @@ static void write_frame(struct view *view, const struct view_frame *frame, struc
     struct json json = json_start(out);
     json_object_begin(&json);
     json_key(&json, "time");
-    json_number_digits(&json, frame->time, metric_digits(UNIT_SECONDS));
+    json_add_number_digits(&json, frame->time, metric_digits(UNIT_SECONDS));
     json_key(&json, "gpus");
     json_array_begin(&json);
     for (size_t i = 0; i < frame->count; i++)

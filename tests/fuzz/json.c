@@ -1,12 +1,8 @@
 /* Whatever the text and the numbers are, another library must be able to read what was written. */
-/* Both libraries have these two names; the reader's are not used. */
-#define json_null    jansson_null
-#define json_integer jansson_integer
-#include <jansson.h>
-#undef json_null
-#undef json_integer
-
 #include "base/json.h"
+
+#include <jansson.h>
+
 #include "base/utf8.h"
 #include "fuzz.h"
 
@@ -32,15 +28,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct json json = json_start(&out);
     json_object_begin(&json);
     json_key(&json, "text");
-    json_text(&json, text);
+    json_add_text(&json, text);
     json_key(&json, "number");
-    json_number(&json, number);
+    json_add_number(&json, number);
     json_key(&json, "digits");
-    json_number_digits(&json, number, 1 + (int)(size % 17));
+    json_add_number_digits(&json, number, 1 + (int)(size % 17));
     json_key(&json, text);
     json_array_begin(&json);
-    json_null(&json);
-    json_bool(&json, size & 1);
+    json_add_null(&json);
+    json_add_bool(&json, size & 1);
     json_array_end(&json);
     json_object_end(&json);
 
