@@ -1,0 +1,273 @@
+#include "rooftop.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmocka_test.h"
+
+static const char script[] =
+    "driver 580.1 13.0\n"
+    "device name=\"GPU A\" uuid=GPU-aaaa0000-0000-4000-8000-000000000001 sm_count=132\n"
+    "device name=\"GPU B\" uuid=GPU-bbbb0000-0000-4000-8000-000000000002\n"
+    "at 0\n"
+    "gpu * temperature_celsius=40 throttle_reasons=none\n"
+    "gpu 0 throttle_reasons=power_cap+thermal l2_active_ratio=absent:needs_cupti\n"
+    "process 0 pid=4242 memory=17G user=alice command=\"python serve.py\" container=web start=-30\n"
+    "at 2\n"
+    "mark \"second phase\" 1.5\n"
+    "gpu 0 temperature_celsius=50\n"
+    "gpu 1 lost\n"
+    "end 4\n";
+
+static char source[64];
+
+static int make_script(void **state)
+{
+    (void)state;
+    strcpy(source, "sim:/tmp/test_api.XXXXXX");
+    int fd = mkstemp(source + 4);
+    bool written = fd >= 0 && write(fd, script, strlen(script)) == (ssize_t)strlen(script);
+    close(fd);
+    strcat(source, "@max");
+    return written ? 0 : -1;
+}
+
+static int remove_script(void **state)
+{
+    (void)state;
+    *strrchr(source, '@') = '\0';
+    return unlink(source + 4);
+}
+
+static int open_handle(void **state)
+{
+    rooftop *handle = NULL;
+    struct rooftop_failure failure = {0};
+    int r = rooftop_open(&handle, source, NULL, 1, &failure);
+    if (r < 0)
+        print_error("%s\n", failure.reason);
+    *state = handle;
+    return r;
+}
+
+static int close_handle(void **state)
+{
+    rooftop_close(*state);
+    return 0;
+}
+
+static void take_frames(rooftop *handle, int count)
+{
+    for (int i = 0; i < count; i++)
+        assert_int_equal(rooftop_wait(handle, -1), 1);
+}
+
+static int id(const char *name)
+{
+    int metric = rooftop_metric_id(name);
+    assert_true(metric >= 0);
+    return metric;
+}
+
+static void lists_devices(void **state)
+{
+    rooftop *handle = *state;
+    assert_int_equal(rooftop_device_count(handle), 2);
+    assert_string_equal(rooftop_device_text(handle, 0, "name"), "GPU A");
+    assert_string_equal(rooftop_device_text(handle, 1, "uuid"),
+                        "GPU-bbbb0000-0000-4000-8000-000000000002");
+    assert_int_equal(rooftop_device_index(handle, 1), 1);
+    double number = 7;
+    assert_int_equal(rooftop_device_number(handle, 0, "sm_count", &number), 0);
+    assert_float_equal(number, 132, 0);
+    assert_int_equal(rooftop_device_number(handle, 1, "sm_count", &number), -ENODATA);
+    assert_int_equal(rooftop_device_number(handle, 0, "name", &number), -EINVAL);
+    assert_int_equal(rooftop_device_number(handle, 2, "sm_count", &number), -EINVAL);
+    assert_float_equal(number, 132, 0);
+    assert_null(rooftop_device_text(handle, 0, "sm_count"));
+    assert_null(rooftop_device_text(handle, 2, "name"));
+    assert_int_equal(rooftop_device_index(handle, 2), -EINVAL);
+    assert_string_equal(rooftop_source_text(handle, "source"), "sim");
+    assert_string_equal(rooftop_source_text(handle, "driver_version"), "580.1");
+    assert_null(rooftop_source_text(handle, "nonsense"));
+}
+
+static void walks_the_tables(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < rooftop_field_count(); i++) {
+        assert_non_null(rooftop_field_name(i));
+        assert_true(strlen(rooftop_field_help(i)) > 0);
+    }
+    assert_string_equal(rooftop_field_name(0), "uuid");
+    assert_null(rooftop_field_name(rooftop_field_count()));
+    for (int i = 0; i < rooftop_metric_count(); i++) {
+        assert_int_equal(rooftop_metric_id(rooftop_metric_name(i)), i);
+        assert_non_null(rooftop_metric_unit(i));
+        assert_non_null(rooftop_metric_span(i));
+        assert_true(strlen(rooftop_metric_help(i)) > 0);
+    }
+    assert_string_equal(rooftop_metric_unit(id("dram_read_bytes_per_second")), "bytes_per_second");
+    assert_string_equal(rooftop_metric_span(id("energy_joules_total")), "total");
+    assert_int_equal(rooftop_metric_id("nonsense"), -ENOENT);
+    assert_null(rooftop_metric_name(-1));
+    assert_null(rooftop_metric_unit(rooftop_metric_count()));
+    assert_true(strlen(rooftop_version()) > 0);
+}
+
+static void reads_values_and_reasons(void **state)
+{
+    rooftop *handle = *state;
+    int temperature = id("temperature_celsius");
+    int l2 = id("l2_active_ratio");
+    double value = 7;
+    assert_int_equal(rooftop_read(handle, 0, temperature, &value), -ENODATA);
+    assert_string_equal(rooftop_device_state(handle, 0), "none");
+
+    take_frames(handle, 1);
+    assert_int_equal(rooftop_read(handle, 0, l2, &value), -ENODATA);
+    assert_int_equal(rooftop_read(handle, 0, -ENOENT, &value), -EINVAL);
+    assert_int_equal(rooftop_read(handle, 2, temperature, &value), -EINVAL);
+    assert_float_equal(value, 7, 0);
+    assert_int_equal(rooftop_read(handle, 0, temperature, &value), 0);
+    assert_float_equal(value, 40, 0);
+    assert_string_equal(rooftop_device_state(handle, 0), "ok");
+    assert_true(rooftop_device_age(handle, 0) >= 0);
+
+    assert_string_equal(rooftop_missing_word(handle, 0, l2), "needs_cupti");
+    assert_string_equal(rooftop_missing_advice(handle, 0, l2), "use --source cupti");
+    assert_true(strlen(rooftop_missing_reason(handle, 0, l2)) > 0);
+    assert_null(rooftop_missing_word(handle, 0, temperature));
+    assert_null(rooftop_missing_reason(handle, 2, l2));
+    assert_null(rooftop_missing_advice(handle, 0, -1));
+}
+
+static void reads_words(void **state)
+{
+    rooftop *handle = *state;
+    int reasons = id("throttle_reasons");
+    take_frames(handle, 1);
+    char text[32] = "";
+    assert_int_equal(rooftop_read_words(handle, 0, reasons, text, sizeof(text)), 17);
+    assert_string_equal(text, "power_cap,thermal");
+    assert_int_equal(rooftop_read_words(handle, 0, reasons, text, 6), 17);
+    assert_string_equal(text, "power");
+    assert_int_equal(rooftop_read_words(handle, 0, reasons, NULL, 0), 17);
+    assert_int_equal(rooftop_read_words(handle, 1, reasons, text, sizeof(text)), 0);
+    assert_string_equal(text, "");
+    int temperature = id("temperature_celsius");
+    assert_int_equal(rooftop_read_words(handle, 0, temperature, text, sizeof(text)), -EINVAL);
+    assert_int_equal(rooftop_read_words(handle, 2, reasons, text, sizeof(text)), -EINVAL);
+}
+
+static void a_lost_device_has_no_values(void **state)
+{
+    rooftop *handle = *state;
+    take_frames(handle, 3);
+    int temperature = id("temperature_celsius");
+    double value = 7;
+    assert_string_equal(rooftop_device_state(handle, 1), "lost");
+    assert_int_equal(rooftop_read(handle, 1, temperature, &value), -ENODATA);
+    assert_string_equal(rooftop_missing_word(handle, 1, temperature), "lost");
+    assert_int_equal(rooftop_process_count(handle, 1), -ENODATA);
+    assert_int_equal(rooftop_read(handle, 0, temperature, &value), 0);
+    assert_float_equal(value, 50, 0);
+    assert_non_null(rooftop_verdict(handle, 0));
+    assert_null(rooftop_verdict(handle, 2));
+    assert_null(rooftop_device_state(handle, 2));
+    assert_true(rooftop_device_age(handle, 2) < 0);
+}
+
+static void lists_processes(void **state)
+{
+    rooftop *handle = *state;
+    take_frames(handle, 1);
+    assert_int_equal(rooftop_process_count(handle, 0), 1);
+    const struct rooftop_process *process = rooftop_process_at(handle, 0, 0);
+    assert_int_equal(process->pid, 4242);
+    assert_int_equal(process->kinds, ROOFTOP_PROCESS_COMPUTE);
+    assert_true(process->memory_known);
+    assert_int_equal(process->memory_bytes, UINT64_C(17) << 30);
+    assert_false(process->outside);
+    assert_string_equal(process->user, "alice");
+    assert_string_equal(process->command, "python serve.py");
+    assert_string_equal(process->container, "web");
+    assert_true(process->start_time > 0);
+    assert_null(rooftop_process_at(handle, 0, 1));
+    assert_null(rooftop_process_at(handle, 2, 0));
+    assert_int_equal(rooftop_process_count(handle, 2), -EINVAL);
+}
+
+/* assert_float_equal() compares as float, which is too coarse for times since 1970. */
+static void assert_seconds(double seconds, double expected)
+{
+    assert_true(fabs(seconds - expected) < 1e-6);
+}
+
+static void walks_a_recording(void **state)
+{
+    rooftop *handle = *state;
+    double begin, end;
+    assert_int_equal(rooftop_recorded_span(handle, &begin, &end), 0);
+    assert_seconds(end - begin, 4);
+    assert_int_equal(rooftop_recorded_mark_count(handle), 1);
+    const struct rooftop_span *mark = rooftop_recorded_mark(handle, 0);
+    assert_string_equal(mark->name, "second phase");
+    assert_seconds(mark->time - begin, 2);
+    assert_seconds(mark->end - mark->time, 1.5);
+    assert_null(rooftop_recorded_mark(handle, 1));
+
+    assert_int_equal(rooftop_seek(handle, begin + 2), 0);
+    struct pollfd poll_fd = {.fd = rooftop_fd(handle), .events = POLLIN};
+    assert_int_equal(poll(&poll_fd, 1, 20000), 1);
+    assert_int_equal(rooftop_next(handle), 1);
+    assert_seconds(rooftop_time(handle) - begin, 3);
+    assert_seconds(rooftop_interval(handle), 1);
+    assert_int_equal(rooftop_next(handle), 1);
+    assert_int_equal(rooftop_next(handle), -ENODATA);
+    assert_int_equal(rooftop_seek(handle, NAN), -EINVAL);
+    assert_int_equal(rooftop_set_speed(handle, -1), -EINVAL);
+    assert_int_equal(rooftop_set_speed(handle, 2), 0);
+    assert_int_equal(rooftop_generation(handle), 0);
+    assert_null(rooftop_away(handle));
+}
+
+static void says_why_it_does_not_open(void **state)
+{
+    (void)state;
+    rooftop *handle = NULL;
+    struct rooftop_failure failure = {0};
+    assert_int_equal(rooftop_open(&handle, "nonsense", NULL, 0, &failure), -EINVAL);
+    assert_non_null(strstr(failure.reason, "nonsense"));
+    assert_true(strlen(failure.advice) > 0);
+    assert_int_equal(rooftop_open(&handle, "sim:/nowhere", NULL, 0, &failure), -ENOENT);
+    assert_non_null(strstr(failure.reason, "/nowhere"));
+    assert_int_equal(rooftop_open(&handle, source, "5", 0, &failure), -EINVAL);
+    assert_non_null(strstr(failure.reason, "'5' is no GPU here"));
+    assert_int_equal(rooftop_open(&handle, source, NULL, 1e-9, NULL), -EINVAL);
+    assert_null(handle);
+    rooftop_close(NULL);
+}
+
+#define HANDLE_TEST(f) cmocka_unit_test_setup_teardown(f, open_handle, close_handle)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HANDLE_TEST(lists_devices),
+        cmocka_unit_test(walks_the_tables),
+        HANDLE_TEST(reads_values_and_reasons),
+        HANDLE_TEST(reads_words),
+        HANDLE_TEST(a_lost_device_has_no_values),
+        HANDLE_TEST(lists_processes),
+        HANDLE_TEST(walks_a_recording),
+        cmocka_unit_test(says_why_it_does_not_open),
+    };
+    return cmocka_run_group_tests(tests, make_script, remove_script);
+}
