@@ -230,7 +230,7 @@ void nvml_number_for_cuda(struct device *devices, size_t count)
         size_t place = 0;
         for (size_t k = 0; k < count; k++)
             if (speed(&devices[k]) > speed(&devices[i]) ||
-                (speed(&devices[k]) == speed(&devices[i]) && k < i))
+                (k < i && speed(&devices[k]) == speed(&devices[i])))
                 place++;
         device_set_number(&devices[i], DEVICE_CUDA_INDEX, (double)place);
     }
