@@ -14,5 +14,5 @@ for count in 1 8 64; do
         echo 'process 0 pid=4242 memory=17G user=alice command="python serve.py"'
         echo 'end 1000000'
     } >"$scratch/$count.sim"
-    "$BUILD_ROOT/tests/bench/bench_tick" "sim to JSON, $count GPUs" "sim:$scratch/$count.sim@max" json 0.5 || exit 1
+    "$BUILD_ROOT/tests/bench/bench_tick" "sim to JSON, GPUs: $count" "sim:$scratch/$count.sim@max" json 0.5 || exit 1
 done
