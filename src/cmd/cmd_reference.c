@@ -5,6 +5,7 @@
 #include "cmd/completion.h"
 #include "metric/device.h"
 #include "metric/metric.h"
+#include "record/format.h"
 
 static const char introduction[] =
     "# Metrics\n"
@@ -91,9 +92,8 @@ static const struct reference {
     const char *name;
     void (*print)(struct strbuf *out);
 } references[] = {
-    {"metrics", reference_metrics},
-    {"completion-bash", completion_bash},
-    {"completion-zsh", completion_zsh},
+    {"metrics", reference_metrics},       {"format", record_describe_format},
+    {"completion-bash", completion_bash}, {"completion-zsh", completion_zsh},
     {"completion-fish", completion_fish},
 };
 
@@ -128,8 +128,8 @@ const struct command command_reference = {
     .summary = "Print what the tables in the program say",
     .operands = "WHAT",
     .options = options,
-    .more =
-        "WHAT is metrics (docs/METRICS.md), completion-bash, completion-zsh or completion-fish.\n",
+    .more = "WHAT is metrics (docs/METRICS.md), format (docs/FORMAT.md), completion-bash, "
+            "completion-zsh or completion-fish.\n",
     .run = run,
     .hidden = true,
 };

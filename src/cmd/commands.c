@@ -2,12 +2,16 @@
 
 #include <string.h>
 
+extern const struct command command_mark;
+extern const struct command command_record;
 extern const struct command command_reference;
 extern const struct command command_stat;
 extern const struct command command_version;
 
 const struct command *const commands[] = {
     &command_stat,
+    &command_record,
+    &command_mark,
     &command_version,
     &command_reference,
     NULL,

@@ -335,6 +335,11 @@ const struct counter_failure *monitor_failure(const struct monitor *monitor)
     return monitor->sampler ? NULL : &monitor->failure;
 }
 
+double monitor_sampling_interval(const struct monitor *monitor)
+{
+    return chosen_interval(monitor);
+}
+
 const struct counter *monitor_counter(const struct monitor *monitor)
 {
     return monitor->counter;

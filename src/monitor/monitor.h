@@ -44,6 +44,9 @@ const struct reading *monitor_reading(const struct monitor *monitor, size_t i);
 double monitor_time(const struct monitor *monitor);
 double monitor_interval(const struct monitor *monitor);
 
+/* Between two frames, as it was asked for or chosen. */
+double monitor_sampling_interval(const struct monitor *monitor);
+
 const struct counter *monitor_counter(const struct monitor *monitor);
 /* Never NULL; for a process that cannot be seen, `outside` is set. Valid until the next call. */
 const struct process_description *monitor_describe(struct monitor *monitor, pid_t pid);

@@ -11,7 +11,7 @@
 #include "base/strbuf.h"
 
 enum {
-    BUSY_PATIENCE_MS = 500,
+    BUSY_PATIENCE_MS = 200,
     TEXT_LIMIT_BYTES = 1 << 20,
     COPY_BLOCK_BYTES = 1 << 16,
 };

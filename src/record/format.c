@@ -157,13 +157,47 @@ void record_schema(struct strbuf *out)
     }
 }
 
+static const char introduction[] =
+    "# The format of recordings\n"
+    "\n"
+    "A recording (`.roof`) is an SQLite 3 database: `sqlite3 FILE` opens it. This page is made by\n"
+    "`rooftop reference format` from the tables in the program; a test compares them.\n"
+    "\n"
+    "    sqlite3 run.roof \"SELECT time, sm_active_ratio, power_watts FROM sample WHERE gpu = 0\"\n"
+    "\n"
+    "- `PRAGMA application_id` is 0x524F4F46 (\"ROOF\"). `PRAGMA user_version` is the version of\n"
+    "  the format, now %d. It grows only where an older reader would misunderstand the file; such\n"
+    "  a file is refused, and the message names both versions. Older versions open.\n"
+    "- Tables and columns may be added without a new version: a reader leaves out those that it\n"
+    "  does not know, and takes what a file lacks as not recorded. The tables other than `meta`,\n"
+    "  `device` and `sample` may be missing.\n"
+    "- Times are seconds since 1970. Names and units are those of docs/METRICS.md.\n"
+    "- All tables are WITHOUT ROWID. The journal mode is TRUNCATE: the file alone is the\n"
+    "  recording, and can be read from a folder that cannot be written. It is committed once a\n"
+    "  second. A recorder that was killed in the middle of a commit leaves `FILE-journal`, which\n"
+    "  SQLite rolls back when it opens the file; keep the two together until then.\n"
+    "- A sample is written once, when it is new. A metric of span interval covers the sample's\n"
+    "  `interval`; a reader that joins samples weights them by it.\n"
+    "- `rooftop record --redact` leaves `host` out of `meta`, and `user`, `command`, `container`\n"
+    "  and `cgroup` NULL.\n"
+    "- Readers check what they read: a value of a wrong type, that is not finite or cannot be "
+    "true\n"
+    "  counts as missing, and a row without a plausible time or device is left out.\n"
+    "\n"
+    "Keys of `meta`: `program` (what wrote it), `source`, `interval` (seconds between samples, as\n"
+    "asked for), `driver_version`, `library_version`, `cuda_version`, `host`, `redacted` (1 or "
+    "0).\n"
+    "\n"
+    "## Tables\n"
+    "\n";
+
 void record_describe_format(struct strbuf *out)
 {
+    strbuf_printf(out, introduction, RECORD_VERSION);
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-        strbuf_printf(out, "### `%s`\n\n%s Key: %s.\n\n", tables[i].name, tables[i].help,
-                      tables[i].key);
+        strbuf_printf(out, "%s### `%s`\n\n%s Key: %s.\n\n", i ? "\n" : "", tables[i].name,
+                      tables[i].help, tables[i].key);
         strbuf_puts(out, "| column | type | meaning |\n|---|---|---|\n");
         walk_columns(&tables[i], add_row, out);
-        strbuf_putc(out, '\n');
     }
 }

@@ -23,5 +23,5 @@ struct record_columns record_columns(void);
 /* The SQL that makes an empty recording. */
 void record_schema(struct strbuf *out);
 
-/* The tables and their columns in Markdown, for docs/FORMAT.md. */
+/* docs/FORMAT.md. */
 void record_describe_format(struct strbuf *out);

@@ -10,6 +10,8 @@
 #include "record/format.h"
 
 static const double PROCESS_PERIOD = 1;
+/* Each waits for a reader as long as the database's patience says. */
+enum { CLOSE_ATTEMPTS = 20 };
 
 enum statement {
     WRITE_META,
@@ -192,7 +194,9 @@ int record_writer_close(struct record_writer *writer)
 {
     if (!writer)
         return 0;
-    int r = record_writer_commit(writer);
+    int r = -EBUSY;
+    for (int i = 0; i < CLOSE_ATTEMPTS && r == -EBUSY; i++)
+        r = record_writer_commit(writer);
     for (size_t i = 0; i < STATEMENT_COUNT; i++)
         sqlite3_finalize(writer->statement[i]);
     /* Leaves no empty journal beside the recording. */

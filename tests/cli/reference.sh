@@ -2,6 +2,8 @@
 
 "$ROOFTOP" reference metrics >METRICS.md
 expect_same METRICS.md "$SOURCE_ROOT/docs/METRICS.md" "docs/METRICS.md is what 'rooftop reference metrics' prints"
+"$ROOFTOP" reference format >FORMAT.md
+expect_same FORMAT.md "$SOURCE_ROOT/docs/FORMAT.md" "docs/FORMAT.md is what 'rooftop reference format' prints"
 expect_exit 2 "an unknown reference" "$ROOFTOP" reference nonsense
 expect_exit 2 "no reference" "$ROOFTOP" reference
 
