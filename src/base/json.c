@@ -139,3 +139,11 @@ void json_add_text(struct json *json, const char *text)
     begin_value(json);
     put_string(json->out, text);
 }
+
+void json_add_text_or_null(struct json *json, const char *text)
+{
+    if (text[0])
+        json_add_text(json, text);
+    else
+        json_add_null(json);
+}

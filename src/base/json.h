@@ -36,3 +36,5 @@ void json_add_number(struct json *json, double value);
 /* With as many significant digits as asked for, 1 to 17, trailing zeros left out. */
 void json_add_number_digits(struct json *json, double value, int digits);
 void json_add_text(struct json *json, const char *text);
+/* null where the text is "". */
+void json_add_text_or_null(struct json *json, const char *text);

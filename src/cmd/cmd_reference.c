@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <string.h>
 
 #include "cmd/common.h"
@@ -103,9 +102,9 @@ static int print(const struct command *command, const struct reference *referenc
 {
     struct strbuf out = {0};
     reference->print(&out);
-    int r = strbuf_failed(&out) ? -ENOMEM : output_write(out.text, out.length);
+    int code = output_all(command, &out);
     strbuf_free(&out);
-    return output_result(command, r);
+    return code;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -116,7 +115,6 @@ static int run(const struct command *command, int argc, char **argv)
         return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
     if (argc - operands != 1)
         return usage_error(command, "it prints one thing, and needs its name");
-    output_start();
     for (size_t i = 0; i < ARRAY_SIZE(references); i++)
         if (strcmp(references[i].name, argv[operands]) == 0)
             return print(command, &references[i]);

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -9,6 +10,8 @@
 #include "view/view.h"
 
 static const double USUAL_INTERVAL = 1;
+/* How long GPUs may be gone before it is said. */
+static const double PATIENCE = 2;
 
 struct settings {
     struct watch_options watch;
@@ -109,30 +112,44 @@ static int write_frame(struct monitor *monitor, struct view *view, struct strbuf
     strbuf_clear(out);
     measure_terminal(view);
     view->form->write(view, &frame, out);
-    return strbuf_failed(out) ? -ENOMEM : output_write(out->text, out->length);
+    return output_write(out);
+}
+
+/* Says once that the GPUs went away, and once that they are back. */
+static void tell_failure(const struct command *command, const struct monitor *monitor, bool *told)
+{
+    const struct counter_failure *failure = monitor_failure(monitor);
+    if (!failure == !*told)
+        return;
+    *told = failure != NULL;
+    if (failure)
+        fprintf(stderr, "rooftop %s: the GPUs are gone: %s; trying again\n", command->name,
+                failure->reason);
+    else
+        fprintf(stderr, "rooftop %s: the GPUs are back\n", command->name);
 }
 
 static int watch(const struct command *command, const struct settings *settings,
-                 struct monitor *monitor, struct view *view)
+                 struct monitor *monitor, struct view *view, struct strbuf *out)
 {
-    struct strbuf out = {0};
-    int code = EXIT_DONE;
-    for (uint64_t n = 0; settings->count == 0 || n < settings->count; n++) {
-        int r = monitor_wait(monitor, -1);
+    bool told = false;
+    for (uint64_t written = 0; settings->count == 0 || written < settings->count;) {
+        int r = monitor_wait(monitor, PATIENCE);
         if (r == -ENODATA)
             break;
-        if (r < 0) {
-            code = watch_failed(command, r, &(struct counter_failure){0});
-            break;
-        }
-        r = write_frame(monitor, view, &out);
-        if (r < 0) {
-            code = output_result(command, r);
-            break;
-        }
+        if (r == -EINTR)
+            continue;
+        if (r < 0)
+            return watch_failed(command, r, &(struct counter_failure){0});
+        tell_failure(command, monitor, &told);
+        if (r == 0)
+            continue;
+        r = write_frame(monitor, view, out);
+        if (r < 0)
+            return output_result(command, r);
+        written++;
     }
-    strbuf_free(&out);
-    return code;
+    return EXIT_DONE;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -166,7 +183,9 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     view.context = monitor;
     output_start();
-    code = watch(command, &settings, monitor, &view);
+    struct strbuf out = {0};
+    code = watch(command, &settings, monitor, &view, &out);
+    strbuf_free(&out);
     monitor_close(monitor);
     return code;
 }

@@ -10,7 +10,7 @@
 /* The hardware counters advance each 0.1 s: a shorter interval would be empty every other time. */
 static const double SHORTEST_INTERVAL = 0.1;
 
-static int exit_code(int error)
+int watch_exit_code(int error)
 {
     switch (error) {
     case -ENODEV:
@@ -31,7 +31,7 @@ int watch_failed(const struct command *command, int error, const struct counter_
     run_error(command, "%s", failure->reason[0] ? failure->reason : strerror(-error));
     if (failure->advice[0])
         fprintf(stderr, "%s\n", failure->advice);
-    return exit_code(error);
+    return watch_exit_code(error);
 }
 
 int watch_open(const struct command *command, const struct watch_options *options,
@@ -63,12 +63,16 @@ static int wait_writable(void)
     return poll(&out, 1, -1) < 0 && errno != EINTR ? -errno : 0;
 }
 
-int output_write(const char *text, size_t length)
+int output_write(const struct strbuf *text)
 {
+    if (strbuf_failed(text))
+        return -ENOMEM;
+    const char *rest = strbuf_text(text);
+    size_t length = text->length;
     while (length > 0) {
-        ssize_t written = write(STDOUT_FILENO, text, length);
+        ssize_t written = write(STDOUT_FILENO, rest, length);
         if (written >= 0) {
-            text += written;
+            rest += written;
             length -= (size_t)written;
         } else if (errno == EAGAIN) {
             int r = wait_writable();
@@ -85,4 +89,10 @@ int output_result(const struct command *command, int r)
     if (r == 0 || r == -EPIPE)
         return EXIT_DONE;
     return run_error(command, "cannot write the output: %s", strerror(-r));
+}
+
+int output_all(const struct command *command, const struct strbuf *text)
+{
+    output_start();
+    return output_result(command, output_write(text));
 }

@@ -2,6 +2,7 @@
  * said when that fails. */
 #pragma once
 
+#include "base/strbuf.h"
 #include "cmd/options.h"
 #include "monitor/monitor.h"
 
@@ -43,10 +44,16 @@ MUST_CHECK int watch_open(const struct command *command, const struct watch_opti
 /* Says on stderr why a source did not open; returns the exit code that goes with it. */
 int watch_failed(const struct command *command, int error, const struct counter_failure *failure);
 
+/* The exit code for a source that did not open. */
+int watch_exit_code(int error);
+
 /* Writes all of it to standard output at once. Call output_start() before the first.
- * Returns 0, -EPIPE (nobody reads it any more: end quietly with EXIT_DONE) or another −errno. */
-MUST_CHECK int output_write(const char *text, size_t length);
+ * Returns 0, -ENOMEM (the text is not whole), -EPIPE (nobody reads it any more: end quietly with
+ * EXIT_DONE) or another −errno. */
+MUST_CHECK int output_write(const struct strbuf *text);
 /* A reader that has gone shall end the command, not kill it. */
 void output_start(void);
 /* The exit code after output_write() returned `r`; says what went wrong. */
 int output_result(const struct command *command, int r);
+/* The three in one, for a command that prints once. */
+int output_all(const struct command *command, const struct strbuf *text);

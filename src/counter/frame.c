@@ -12,7 +12,7 @@ const char *reading_state_name(enum reading_state state)
     return names[state];
 }
 
-static enum absence absence_of(enum reading_state state)
+enum absence reading_absence(enum reading_state state)
 {
     switch (state) {
     case READING_LOST:
@@ -28,7 +28,7 @@ void reading_withdraw(struct reading *reading)
 {
     if (reading->state <= READING_OK)
         return;
-    sample_withdraw(&reading->sample, absence_of(reading->state));
+    sample_withdraw(&reading->sample, reading_absence(reading->state));
     reading->processes.known = false;
     reading->processes.count = 0;
 }

@@ -17,6 +17,8 @@ enum reading_state {
 };
 
 const char *reading_state_name(enum reading_state state);
+/* Why a device in that state, other than OK, gives no values. */
+enum absence reading_absence(enum reading_state state);
 
 struct reading {
     enum reading_state state;

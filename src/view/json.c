@@ -4,21 +4,18 @@
 #include "metric/units.h"
 #include "sol/sol.h"
 
-static void text_or_null(struct json *json, const char *key, const char *text)
+static void add_text(struct json *json, const char *key, const char *text)
 {
     json_key(json, key);
-    if (text[0])
-        json_add_text(json, text);
-    else
-        json_add_null(json);
+    json_add_text_or_null(json, text);
 }
 
 static void write_identity(const struct device *device, struct json *json)
 {
     json_key(json, "index");
     json_add_integer(json, device->index);
-    text_or_null(json, "uuid", device->text[DEVICE_UUID]);
-    text_or_null(json, "name", device->text[DEVICE_NAME]);
+    add_text(json, "uuid", device->text[DEVICE_UUID]);
+    add_text(json, "name", device->text[DEVICE_NAME]);
     for (size_t i = 0; i < VIEW_IDENTITY_COUNT; i++) {
         json_key(json, device_number_field(view_identity[i])->name);
         if (device_knows(device, view_identity[i]))
@@ -65,7 +62,7 @@ static void write_verdict(const struct view_gpu *gpu, struct json *json)
     struct strbuf verdict = {0};
     if (gpu->reading->state == READING_OK)
         sol_verdict(gpu->device, &gpu->reading->sample, &verdict);
-    text_or_null(json, "verdict", strbuf_text(&verdict));
+    add_text(json, "verdict", strbuf_text(&verdict));
     strbuf_free(&verdict);
 }
 
@@ -93,10 +90,10 @@ static void write_process(const struct view *view, const struct process *process
         json_add_number(json, description->start_time);
     else
         json_add_null(json);
-    text_or_null(json, "user", description->user);
-    text_or_null(json, "command", description->command);
-    text_or_null(json, "container", description->container);
-    text_or_null(json, "cgroup", description->cgroup);
+    add_text(json, "user", description->user);
+    add_text(json, "command", description->command);
+    add_text(json, "container", description->container);
+    add_text(json, "cgroup", description->cgroup);
     json_object_end(json);
 }
 

@@ -184,13 +184,7 @@ static void put_chosen(const struct view *view, const struct sample *sample, str
 /* What is said of a device that gave no values for this tick. */
 static void put_silence(const struct reading *reading, struct strbuf *out)
 {
-    static const enum absence reasons[] = {
-        [READING_NONE] = ABSENT_STALE,
-        [READING_STALE] = ABSENT_STALE,
-        [READING_LOST] = ABSENT_LOST,
-        [READING_FAILED] = ABSENT_DRIVER_ERROR,
-    };
-    const struct absence_info *info = absence_info(reasons[reading->state]);
+    const struct absence_info *info = absence_info(reading_absence(reading->state));
     strbuf_printf(out, " %s for %.1f s: %s", reading_state_name(reading->state), reading->age,
                   info->reason);
     if (reading->error < 0 && reading->state == READING_FAILED)

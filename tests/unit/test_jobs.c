@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmocka_test.h"
+#include "jobs/host.h"
 #include "jobs/proc.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -279,6 +280,66 @@ static void the_cache_stays_right_when_full(void **state)
     jobs_cache_free(cache);
 }
 
+static void tells_a_bare_host(void **state)
+{
+    (void)state;
+    put_text("proc/sys/kernel/osrelease", "6.1.0-28-amd64\n");
+    put_text("proc/version", "Linux version 6.1.0-28-amd64 (debian) #1 SMP\n");
+    put_text("proc/self/cgroup", "0::/user.slice\n");
+    put_text("sys/bus/pci/devices/0000:41:00.0/vendor", "0x10de\n");
+    put_text("sys/bus/pci/devices/0000:41:00.0/class", "0x030200\n");
+    put_text("sys/bus/pci/devices/0000:42:00.0/vendor", "0x10de\n");
+    put_text("sys/bus/pci/devices/0000:42:00.0/class", "0x068000\n"); /* NVSwitch */
+    put_text("sys/bus/pci/devices/0000:01:00.0/vendor", "0x1a03\n");
+    put_text("sys/bus/pci/devices/0000:01:00.0/class", "0x030000\n");
+    put_text("sys/module/nvidia/version", "580.159.04\n");
+    put_text("proc/driver/nvidia/params", "EnableMSI: 1\nRmProfilingAdminOnly: 1\n");
+    struct host host;
+    host_read(root, &host);
+    assert_string_equal(host.kernel, "6.1.0-28-amd64");
+    assert_false(host.wsl);
+    assert_false(host.gvisor);
+    assert_string_equal(host.container, "");
+    assert_int_equal(host.pci_gpus, 1);
+    assert_string_equal(host.module_version, "580.159.04");
+    assert_true(host.counters_for_root);
+}
+
+static void tells_sandboxes_and_containers(void **state)
+{
+    (void)state;
+    struct host host;
+    put_text("proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n");
+    host_read(root, &host);
+    assert_true(host.gvisor);
+    put_text("proc/sys/kernel/osrelease", "5.15.153.1-microsoft-standard-WSL2\n");
+    host_read(root, &host);
+    assert_true(host.wsl);
+
+    put_text("run/.containerenv", "");
+    host_read(root, &host);
+    assert_string_equal(host.container, "podman");
+    put_text(".dockerenv", "");
+    host_read(root, &host);
+    assert_string_equal(host.container, "docker");
+    put_text("run/systemd/container", "systemd-nspawn\n");
+    host_read(root, &host);
+    assert_string_equal(host.container, "systemd-nspawn");
+    put_text("proc/self/cgroup", "0::/kubepods/pod1/" ID "\n");
+    host_read(root, &host);
+    assert_string_equal(host.container, "kubernetes:" ID);
+}
+
+static void an_empty_root_is_no_crash(void **state)
+{
+    (void)state;
+    struct host host;
+    host_read("/not/there", &host);
+    assert_string_equal(host.kernel, "");
+    assert_int_equal(host.pci_gpus, 0);
+    assert_false(host.device_file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +354,9 @@ int main(void)
         cmocka_unit_test(the_cache_sees_another_process_with_the_pid),
         cmocka_unit_test(the_cache_forgets_what_has_ended),
         cmocka_unit_test(the_cache_stays_right_when_full),
+        cmocka_unit_test(tells_a_bare_host),
+        cmocka_unit_test(tells_sandboxes_and_containers),
+        cmocka_unit_test(an_empty_root_is_no_crash),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

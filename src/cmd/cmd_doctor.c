@@ -1,0 +1,332 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "cmd/common.h"
+#include "cmd/report.h"
+#include "jobs/host.h"
+#include "version.h"
+
+/* Of a live source: enough for rates and for counters that advance each 0.1 s. */
+static const double LIVE_INTERVAL = 0.2;
+enum { LIVE_FRAMES = 3 };
+static const double FRAME_PATIENCE = 3;
+
+struct settings {
+    struct watch_options watch;
+    const char *format;
+};
+
+static const struct option_row options[] = {
+    {.name = "format",
+     .letter = 'f',
+     .kind = OPTION_CHOICE,
+     .offset = offsetof(struct settings, format),
+     .argument = "FORM",
+     .help = "text or json (text)",
+     .choices = "text|json"},
+    OPTION_SOURCE(struct settings, watch),
+    OPTION_GPU(struct settings, watch),
+    OPTIONS_END,
+};
+
+/* What a device gave while it was watched. */
+struct seen {
+    enum reading_state state; /* at the end */
+    int error;
+    double age;
+    uint8_t absent[METRIC_COUNT]; /* ABSENT_NO where there was a value at any time */
+};
+
+static void note_reading(const struct reading *reading, bool first, struct seen *seen)
+{
+    seen->state = reading->state;
+    seen->error = reading->error;
+    seen->age = reading->age;
+    for (int i = 0; i < METRIC_COUNT; i++)
+        if (first || seen->absent[i] != ABSENT_NO)
+            seen->absent[i] = reading->sample.absent[i];
+}
+
+/* A live source for a moment, a recording to its end. `seen` has a row for each device. */
+static int watch(struct monitor *monitor, struct seen *seen)
+{
+    bool live = monitor_counter(monitor)->ops->live;
+    unsigned generation = monitor_generation(monitor);
+    if (!live && monitor_set_speed(monitor, 0) < 0)
+        return -ENOTSUP;
+    for (size_t frames = 0; !live || frames < LIVE_FRAMES; frames++) {
+        int r = monitor_wait(monitor, FRAME_PATIENCE);
+        if (r == -ENODATA)
+            return 0;
+        if (r <= 0)
+            return r == 0 ? -ETIMEDOUT : r;
+        if (monitor_generation(monitor) != generation)
+            return -ESTALE;
+        for (size_t i = 0; i < monitor_count(monitor); i++)
+            note_reading(monitor_reading(monitor, i), frames == 0, &seen[i]);
+    }
+    return 0;
+}
+
+static void check_machine(struct report *report, const struct host *host)
+{
+    struct utsname name;
+    report_section(report, NULL, "This machine");
+    report_add(report, FINDING_OK, "rooftop", "%s", ROOFTOP_VERSION);
+    report_add(report, FINDING_OK, "kernel", "Linux %s, %s", host->kernel,
+               uname(&name) == 0 ? name.machine : "unknown machine");
+    if (host->wsl)
+        report_add(report, FINDING_NOTE, "wsl",
+                   "Windows Subsystem for Linux: the driver is that of Windows, and gives less");
+    if (host->gvisor)
+        report_add(report, FINDING_NOTE, "gvisor",
+                   "gVisor answers for the kernel: processes on the GPU may be those of the host");
+    if (host->container[0])
+        report_add(report, FINDING_NOTE, "container",
+                   "%s: processes of the host and of other containers are not visible",
+                   host->container);
+    if (host->counters_for_root && geteuid() != 0)
+        report_advise(report, FINDING_NOTE, "counters",
+                      "run as root, or set NVreg_RestrictProfilingToAdminUsers=0 for the module",
+                      "the cupti source is root's alone on this machine");
+}
+
+/* Why there is no GPU, from what the machine shows without the driver's library. */
+static void check_driver(struct report *report, const struct host *host)
+{
+    if (host->module_version[0])
+        report_add(report, FINDING_OK, "module", "the kernel module is loaded, version %s",
+                   host->module_version);
+    else if (!host->wsl)
+        report_advise(report, FINDING_MEND, "module",
+                      host->pci_gpus > 0 ? "install NVIDIA's driver, or load it: modprobe nvidia"
+                                         : "",
+                      "no NVIDIA kernel module is loaded");
+    if (host->pci_gpus > 0)
+        report_add(report, FINDING_OK, "pci", "NVIDIA GPUs on the PCI bus: %u", host->pci_gpus);
+    else if (!host->wsl)
+        report_add(report, FINDING_MEND, "pci", "no NVIDIA GPU is on the PCI bus");
+    if (host->device_file && !host->device_file_open)
+        report_advise(report, FINDING_MEND, "device",
+                      "add this user to the group that owns it, or run as root",
+                      "/dev/nvidiactl may not be opened by this user");
+    else if (!host->device_file && host->module_version[0])
+        report_advise(report, FINDING_MEND, "device",
+                      host->container[0]
+                          ? "start the container with its GPUs, such as docker run --gpus all"
+                          : "run nvidia-smi once as root: it makes the device files",
+                      "/dev/nvidiactl does not exist");
+}
+
+static void report_failure(struct report *report, const struct host *host,
+                           const struct counter_failure *failure)
+{
+    check_driver(report, host);
+    report_section(report, NULL, "Source");
+    report_advise(report, FINDING_MEND, "source", failure->advice, "%s", failure->reason);
+    report_section(report, NULL, "What works here");
+    report_add(report, FINDING_OK, "replay",
+               "a recording of another machine: rooftop stat --source replay:FILE");
+    report_add(report, FINDING_OK, "sim",
+               "a made-up machine (docs/SIM.md): rooftop stat --source sim:FILE");
+}
+
+static void check_source(struct report *report, const struct counter *counter)
+{
+    report_section(report, NULL, "Source");
+    report_add(report, FINDING_OK, "source", "%s: %s%s%s", counter->ops->name, counter->library,
+               counter->library_version[0] ? ", version " : "", counter->library_version);
+    if (counter->driver_version[0])
+        report_add(report, FINDING_OK, "driver", "%s", counter->driver_version);
+    if (counter->cuda_version[0])
+        report_add(report, FINDING_OK, "cuda", "the driver serves CUDA %s", counter->cuda_version);
+    if (!counter->ops->live)
+        report_add(report, FINDING_OK, "recording", "%.1f s, %zu marks",
+                   counter->end - counter->begin, counter->mark_count);
+}
+
+static void check_state(struct report *report, const struct seen *seen)
+{
+    const struct absence_info *info = absence_info(reading_absence(seen->state));
+    if (seen->state == READING_OK)
+        report_add(report, FINDING_OK, "state", "it answers");
+    else if (seen->state == READING_FAILED)
+        report_advise(report, FINDING_MEND, "state", info->advice, "for %.1f s: %s (%s)", seen->age,
+                      info->reason, strerror(-seen->error));
+    else
+        report_advise(report, FINDING_MEND, "state", info->advice, "for %.1f s: %s", seen->age,
+                      info->reason);
+}
+
+static void check_counters(struct report *report, const struct seen *seen)
+{
+    enum absence absence = (enum absence)seen->absent[METRIC_SM_ACTIVE];
+    if (absence == ABSENT_NO)
+        report_add(report, FINDING_OK, "counters", "hardware counters are read");
+    else
+        report_advise(report, FINDING_NOTE, "counters", absence_info(absence)->advice,
+                      "no hardware counters: %s", absence_info(absence)->reason);
+}
+
+static void check_device(struct report *report, const struct device *device,
+                         const struct seen *seen, bool live)
+{
+    if (device_is_mig(device))
+        report_section(report, device, "GPU %.0f, MIG instance %u: %s",
+                       device->number[DEVICE_PARENT], device->index, device->text[DEVICE_NAME]);
+    else
+        report_section(report, device, "GPU %u: %s", device->index, device->text[DEVICE_NAME]);
+    check_state(report, seen);
+    check_counters(report, seen);
+    if (live && device_number(device, DEVICE_PERSISTENCE, 1) == 0)
+        report_advise(report, FINDING_MEND, "persistence",
+                      "run nvidia-persistenced, or as root: nvidia-smi -pm 1",
+                      "persistence mode is off: the driver stops when nobody uses the GPU, and the "
+                      "next start waits for it");
+    if (device_number(device, DEVICE_MIG_ENABLED, 0) == 1)
+        report_add(report, FINDING_NOTE, "mig", "MIG is on: jobs run on its instances");
+    if (device_number(device, DEVICE_UNIFIED_MEMORY, 0) == 1)
+        report_add(report, FINDING_NOTE, "memory", "it shares the memory of the host");
+}
+
+/* Somebody can mend it, here. */
+static bool is_to_mend(enum absence absence)
+{
+    return absence == ABSENT_NO_PERMISSION || absence == ABSENT_DRIVER_ERROR ||
+           absence == ABSENT_STALE || absence == ABSENT_LOST;
+}
+
+static void check_metrics(struct report *report, const struct seen *seen)
+{
+    size_t count[ABSENCE_COUNT] = {0};
+    for (int i = 0; i < METRIC_COUNT; i++)
+        count[seen->absent[i]]++;
+    report_add(report, FINDING_OK, "known", "%zu of %d metrics have a value", count[ABSENT_NO],
+               METRIC_COUNT);
+    for (int i = ABSENT_NO + 1; i < ABSENCE_COUNT; i++) {
+        if (count[i] == 0)
+            continue;
+        const struct absence_info *info = absence_info((enum absence)i);
+        enum finding_level level = is_to_mend((enum absence)i) ? FINDING_MEND : FINDING_NOTE;
+        struct finding *finding = report_add(report, level, "missing", "%s", info->reason);
+        if (!finding)
+            return;
+        snprintf(finding->advice, sizeof(finding->advice), "%s", info->advice);
+        finding->absent = seen->absent;
+        finding->absence = (enum absence)i;
+    }
+}
+
+static bool same_absences(const struct seen *a, const struct seen *b)
+{
+    return memcmp(a->absent, b->absent, sizeof(a->absent)) == 0;
+}
+
+/* Devices that lack the same are told of together. */
+static void check_all_metrics(struct report *report, const struct monitor *monitor,
+                              const struct seen *seen)
+{
+    for (size_t i = 0; i < monitor_count(monitor); i++) {
+        bool told = false;
+        for (size_t k = 0; k < i; k++)
+            told |= same_absences(&seen[i], &seen[k]);
+        if (told)
+            continue;
+        struct strbuf names = {0};
+        for (size_t k = i; k < monitor_count(monitor); k++) {
+            const struct device *device = monitor_device(monitor, k);
+            if (!same_absences(&seen[i], &seen[k]))
+                continue;
+            strbuf_puts(&names, k > i ? ", " : "");
+            if (device_is_mig(device))
+                strbuf_printf(&names, "%.0f/", device->number[DEVICE_PARENT]);
+            strbuf_printf(&names, "%u", device->index);
+        }
+        report_section(report, NULL, "Metrics of GPU %s", strbuf_text(&names));
+        strbuf_free(&names);
+        check_metrics(report, &seen[i]);
+    }
+}
+
+static int report_devices(const struct command *command, struct report *report,
+                          struct monitor *monitor, struct seen *seen)
+{
+    bool live = monitor_counter(monitor)->ops->live;
+    check_source(report, monitor_counter(monitor));
+    int r = watch(monitor, seen);
+    if (r < 0)
+        return run_error(command, "the GPUs could not be watched: %s", strerror(-r));
+    for (size_t i = 0; i < monitor_count(monitor); i++)
+        check_device(report, monitor_device(monitor, i), &seen[i], live);
+    check_all_metrics(report, monitor, seen);
+    return report_has_mend(report) ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int print(const struct command *command, const struct settings *settings,
+                 const struct report *report, int code)
+{
+    struct strbuf out = {0};
+    if (settings->format[0] == 'j')
+        report_write_json(report, code, &out);
+    else
+        report_write_text(report, &out);
+    out.failed |= report->failed;
+    int printed = output_all(command, &out);
+    strbuf_free(&out);
+    return printed == EXIT_DONE ? code : printed;
+}
+
+static int examine(const struct command *command, const struct settings *settings,
+                   struct report *report)
+{
+    struct host host;
+    struct monitor *monitor;
+    struct counter_failure failure;
+    struct monitor_config config = {
+        .source = settings->watch.source, .gpus = settings->watch.gpus, .interval = LIVE_INTERVAL};
+    int r = monitor_open(&monitor, &config, &failure);
+    if (r < 0 && watch_exit_code(r) != EXIT_NO_GPU)
+        return watch_failed(command, r, &failure);
+    host_read("", &host);
+    if (r < 0 || monitor_counter(monitor)->ops->live)
+        check_machine(report, &host);
+    if (r < 0) {
+        report_failure(report, &host, &failure);
+        return print(command, settings, report, EXIT_NO_GPU);
+    }
+    struct seen *seen = calloc(monitor_count(monitor) + 1, sizeof(*seen));
+    int code = seen ? report_devices(command, report, monitor, seen)
+                    : run_error(command, "%s", strerror(ENOMEM));
+    code = print(command, settings, report, code);
+    free(seen);
+    monitor_close(monitor);
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct settings settings = {.format = "text"};
+    int operands;
+    enum options_result result = options_parse(command, argc, argv, &settings, &operands);
+    if (result != OPTIONS_GO)
+        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+    if (operands < argc)
+        return usage_error(command, "'%s' is one word too many", argv[operands]);
+    struct report report = {0};
+    int code = examine(command, &settings, &report);
+    report_free(&report);
+    return code;
+}
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .summary = "Say what works here, what is missing, why, and what to do",
+    .operands = "",
+    .options = options,
+    .more = "It ends with 0 where all is well, 1 where there is something to mend, and 3 where\n"
+            "there is no GPU or no permission.\n",
+    .run = run,
+};

@@ -1,0 +1,109 @@
+#include "jobs/host.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/utf8.h"
+#include "jobs/proc.h"
+
+/* The build date that gVisor's kernel gives, whatever its release (pkg/sentry/syscalls/linux). */
+static const char GVISOR_BUILD[] = "#1 SMP Sun Jan 10 15:06:54 PST 2016";
+
+/* The file's text, "" where there is none. */
+static const char *read_text(const char *root, const char *name, char *text, size_t size)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s%s", root, name);
+    if (file_read(path, text, size) < 0)
+        text[0] = '\0';
+    return text;
+}
+
+static bool exists(const char *root, const char *name, int mode)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s%s", root, name);
+    return access(path, mode) == 0;
+}
+
+/* Its first line alone. */
+static void read_line(const char *root, const char *name, char *ret, size_t size)
+{
+    char text[512];
+    read_text(root, name, text, sizeof(text));
+    text[strcspn(text, "\n")] = '\0';
+    utf8_clean(ret, size, text);
+}
+
+static void read_kernel(const char *root, struct host *ret)
+{
+    char version[512];
+    read_line(root, "/proc/sys/kernel/osrelease", ret->kernel, sizeof(ret->kernel));
+    read_text(root, "/proc/version", version, sizeof(version));
+    ret->gvisor = strstr(version, GVISOR_BUILD) || strcasestr(ret->kernel, "gvisor");
+    ret->wsl = strcasestr(ret->kernel, "microsoft") || exists(root, "/dev/dxg", F_OK);
+}
+
+static void read_container(const char *root, struct host *ret)
+{
+    char cgroup[8192];
+    char path[256];
+    read_text(root, "/proc/self/cgroup", cgroup, sizeof(cgroup));
+    proc_parse_cgroup(cgroup, path, sizeof(path), ret->container, sizeof(ret->container));
+    if (ret->container[0])
+        return;
+    read_line(root, "/run/systemd/container", ret->container, sizeof(ret->container));
+    if (ret->container[0])
+        return;
+    const char *engine = exists(root, "/.dockerenv", F_OK)          ? "docker"
+                         : exists(root, "/run/.containerenv", F_OK) ? "podman"
+                                                                    : "";
+    snprintf(ret->container, sizeof(ret->container), "%s", engine);
+}
+
+static bool is_nvidia_gpu(const char *root, const char *address)
+{
+    char name[NAME_MAX + 64];
+    char text[32];
+    snprintf(name, sizeof(name), "/sys/bus/pci/devices/%s/vendor", address);
+    if (strncmp(read_text(root, name, text, sizeof(text)), "0x10de", 6) != 0)
+        return false;
+    /* Display controllers; the others are the bridges and the sound of the same card. */
+    snprintf(name, sizeof(name), "/sys/bus/pci/devices/%s/class", address);
+    return strncmp(read_text(root, name, text, sizeof(text)), "0x03", 4) == 0;
+}
+
+static unsigned count_gpus(const char *root)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/sys/bus/pci/devices", root);
+    DIR *folder = opendir(path);
+    if (!folder)
+        return 0;
+    unsigned count = 0;
+    struct dirent *entry;
+    while ((entry = readdir(folder)))
+        count += entry->d_name[0] != '.' && is_nvidia_gpu(root, entry->d_name);
+    closedir(folder);
+    return count;
+}
+
+void host_read(const char *root, struct host *ret)
+{
+    *ret = (struct host){0};
+    read_kernel(root, ret);
+    read_container(root, ret);
+    ret->pci_gpus = count_gpus(root);
+    read_line(root, "/sys/module/nvidia/version", ret->module_version, sizeof(ret->module_version));
+    ret->device_file = exists(root, "/dev/nvidiactl", F_OK);
+    ret->device_file_open = exists(root, "/dev/nvidiactl", R_OK | W_OK);
+    char parameters[4096];
+    ret->counters_for_root =
+        strstr(read_text(root, "/proc/driver/nvidia/params", parameters, sizeof(parameters)),
+               "RmProfilingAdminOnly: 1");
+}

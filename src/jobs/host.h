@@ -1,0 +1,20 @@
+/* What kind of place this is, as far as GPUs care. */
+#pragma once
+
+#include <stdbool.h>
+
+struct host {
+    char kernel[96];    /* release, or "" */
+    bool wsl;           /* Windows Subsystem for Linux: the driver is that of Windows */
+    bool gvisor;        /* a sandbox that answers for the kernel */
+    char container[96]; /* "docker", "kubernetes:ID" and so on, or "" */
+
+    unsigned pci_gpus;       /* NVIDIA GPUs on the PCI bus */
+    char module_version[64]; /* of the kernel module that is loaded, or "" */
+    bool device_file;        /* /dev/nvidiactl exists */
+    bool device_file_open;   /* this user may read and write it */
+    bool counters_for_root;  /* NVIDIA's module option: CUPTI's counters are root's alone */
+};
+
+/* Reads /proc, /sys, /dev and /run below `root` ("" for the real ones). */
+void host_read(const char *root, struct host *ret);
