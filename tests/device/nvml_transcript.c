@@ -389,7 +389,7 @@ static void gpm_metrics(nvml_gpm_sample older, nvml_gpm_sample newer)
         metrics->metric[i].id = ids[i];
     begin();
     nvml_return result = call.nvmlGpmMetricsGet(metrics);
-    say("nvmlGpmMetricsGet", result, "%u", metrics->count);
+    say("nvmlGpmMetricsGet of all", result, "%u", metrics->count);
     say_extent("nvmlGpmMetricsGet", result);
     for (size_t i = 0; i < ARRAY_SIZE(ids) && result == NVML_SUCCESS; i++) {
         char what[96];

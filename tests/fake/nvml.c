@@ -1,0 +1,778 @@
+/* A libnvidia-ml.so.1 for ROOFTOP_NVML whose answers follow the file that FAKE_NVML_SCRIPT names;
+ * without one it is one H200 at work. Lines, with comments from '#' on:
+ *
+ *   gpu [h200|a100|bare]        a GPU; the lines that follow are about it
+ *   mig PLACE                   a MIG instance of that GPU; the lines that follow are about it
+ *   device GPU[.PLACE]          the lines that follow are about that one again
+ *   system                      the lines that follow are about no device
+ *
+ *   FUNCTION [ARGUMENT…] -> CODE [VALUE…]
+ *                               what the call answers. A line without arguments is for all of them;
+ *                               later lines win; a call without a line is NOT_SUPPORTED. Text is in
+ *                               quotes, with \xHH for bytes; 12+3 is 12 and grows by 3 a second;
+ *                               other words do not count, so that a transcript of a real GPU
+ *                               (tests/device/nvml_transcript.c) is a script too
+ *   FUNCTION -> hang FILE       the call waits until FILE is there
+ *   FUNCTION -> missing         the call answers FUNCTION_NOT_FOUND
+ *   * -> CODE                   every call for the device answers so, where CODE is not 0
+ *   gone | here                 the device leaves the list, or comes back
+ *   processes compute|graphics|mps [PID:BYTES[:GPU_INSTANCE[:COMPUTE_INSTANCE]]…]
+ *                               '?' as BYTES: not known
+ *   layout 24|32                bytes of a process in the newest lists; drivers 535 began with 32
+ *   xid CODE [GPU_INSTANCE [COMPUTE_INSTANCE]]
+ *                               an Xid event at the moment
+ *
+ *   at SECONDS                  the lines that follow hold from this moment on
+ *   clock FILE                  the moment is the number in FILE, read at each call; without this
+ *                               line it is the time since nvmlInit
+ *   init CODE                   what nvmlInit answers
+ *   log FILE                    each call adds a line "FUNCTION DEVICE ARGUMENT ARGUMENT"; devices
+ *                               are numbered from 0, GPUs and instances alike; -1: none
+ *   follow                      the script is read anew when it changes; devices must stay
+ *   include FILE                more lines
+ *
+ * GPM's counters advance each 0.1 s: an interval in which they have not is 0 in all, and DRAM is no
+ * number. */
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "nvml_script.h"
+
+/* The names of the real library, which it shows to whoever loads it. */
+#pragma GCC visibility push(default)
+#define NVML_FUNCTION(name, parameters) nvml_return name parameters;
+#include "counter/nvml_functions.def"
+#undef NVML_FUNCTION
+const char *nvmlErrorString(nvml_return result);
+#pragma GCC visibility pop
+
+enum { NONE = FAKE_WHATEVER };
+static const double GPM_STEP = 0.1;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fake_script script;
+static struct timespec script_time;
+static unsigned users; /* nvmlInit less nvmlShutdown */
+static double started;
+
+struct nvml_event_set {
+    bool registered[FAKE_DEVICES];
+    unsigned given[FAKE_DEVICES]; /* entries of the device that have been looked at */
+};
+
+struct nvml_gpm_sample {
+    const struct fake_device *device;
+    double moment;
+};
+
+static double monotonic(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static double moment(void)
+{
+    if (!script.clock_file)
+        return monotonic() - started;
+    double now = 0;
+    FILE *file = fopen(script.clock_file, "re");
+    if (file) {
+        if (fscanf(file, "%lf", &now) != 1)
+            now = 0;
+        fclose(file);
+    }
+    return now;
+}
+
+static void read_script(void)
+{
+    const char *path = getenv("FAKE_NVML_SCRIPT");
+    struct stat status;
+    if (path && stat(path, &status) == 0)
+        script_time = status.st_mtim;
+    fake_script_free(&script);
+    fake_script_read(&script, path);
+}
+
+static void follow_script(void)
+{
+    const char *path = getenv("FAKE_NVML_SCRIPT");
+    struct stat status;
+    if (script.follow && path && stat(path, &status) == 0 &&
+        memcmp(&status.st_mtim, &script_time, sizeof(script_time)) != 0)
+        read_script();
+}
+
+static int number_of(const struct fake_device *device)
+{
+    return device >= script.devices && device < script.devices + script.device_count
+               ? (int)(device - script.devices)
+               : -1;
+}
+
+static void log_call(const struct fake_device *device, const char *name, uint32_t first,
+                     uint32_t second)
+{
+    FILE *file = script.log_file ? fopen(script.log_file, "ae") : NULL;
+    if (!file)
+        return;
+    fprintf(file, "%s %d %d %d\n", name, number_of(device), first == NONE ? -1 : (int)first,
+            second == NONE ? -1 : (int)second);
+    fclose(file);
+}
+
+static void wait_for_file(const char *path)
+{
+    char *name = strdup(path);
+    pthread_mutex_unlock(&lock);
+    while (access(name, F_OK) != 0)
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    pthread_mutex_lock(&lock);
+    free(name);
+}
+
+/* One call: what is asked of whom, and when. Made under the lock. */
+struct call {
+    struct fake_device *device;
+    double now;
+    const struct fake_entry *entry; /* NULL where no line says anything */
+    nvml_return result;
+};
+
+static bool is_gone(const struct fake_device *device, double now)
+{
+    const struct fake_entry *entry = fake_find(device, FAKE_GONE, now, NONE, NONE);
+    return entry && entry->result;
+}
+
+static nvml_return failure_of(const struct fake_device *device, double now)
+{
+    const struct fake_entry *entry = fake_find(device, FAKE_ANY, now, NONE, NONE);
+    nvml_return result = entry ? entry->result : NVML_SUCCESS;
+    return result == NVML_SUCCESS && device->is_mig ? failure_of(&script.devices[device->gpu], now)
+                                                    : result;
+}
+
+static struct call begin(struct fake_device *device, enum fake_function function, const char *name,
+                         uint32_t first, uint32_t second)
+{
+    pthread_mutex_lock(&lock);
+    follow_script();
+    struct call call = {.device = device, .now = moment()};
+    log_call(device, name, first, second);
+    if (!users) {
+        call.result = NVML_UNINITIALIZED;
+        return call;
+    }
+    if (device != &script.system && number_of(device) < 0) {
+        call.result = NVML_INVALID_ARGUMENT;
+        return call;
+    }
+    const struct fake_entry *hang = fake_find_hang(device, function, call.now, first, second);
+    if (hang)
+        wait_for_file(hang->hang);
+    call.entry = fake_find(device, function, call.now, first, second);
+    call.result = failure_of(device, call.now);
+    if (call.result == NVML_SUCCESS)
+        call.result = call.entry ? call.entry->result : NVML_NOT_SUPPORTED;
+    return call;
+}
+
+static nvml_return end(const struct call *call)
+{
+    pthread_mutex_unlock(&lock);
+    return call->result;
+}
+
+#define BEGIN(device, name, first, second)                                                         \
+    begin((struct fake_device *)(device), FAKE_##name, #name, first, second)
+
+static double grown(const struct call *call, unsigned i)
+{
+    const struct fake_number *number = &call->entry->number[i];
+    return number->per_second * (call->now - call->entry->at);
+}
+
+static uint64_t whole(const struct call *call, unsigned i)
+{
+    if (!call->entry || i >= call->entry->number_count)
+        return 0;
+    const struct fake_number *number = &call->entry->number[i];
+    return number->per_second != 0 ? number->whole + (uint64_t)grown(call, i) : number->whole;
+}
+
+static double real(const struct call *call, unsigned i)
+{
+    if (!call->entry || i >= call->entry->number_count)
+        return 0;
+    return call->entry->number[i].real + grown(call, i);
+}
+
+/* A line of a transcript may say a result and not the text: the text is then an older line's. */
+static const char *text_of(const struct call *call)
+{
+    const struct fake_entry *found = call->entry;
+    if (found && found->text)
+        return found->text;
+    for (unsigned i = call->device->entry_count; i-- > 0;) {
+        const struct fake_entry *entry = &call->device->entries[i];
+        if (found && entry->function == found->function && entry->text)
+            return entry->text;
+    }
+    return "";
+}
+
+static nvml_return give_text(struct call call, char *text, unsigned size)
+{
+    const char *value = text_of(&call);
+    if (call.result == NVML_SUCCESS && strlen(value) >= size)
+        call.result = NVML_INSUFFICIENT_SIZE;
+    if (call.result == NVML_SUCCESS)
+        strcpy(text, value);
+    return end(&call);
+}
+
+static nvml_return give_number(struct call call, unsigned *value)
+{
+    if (call.result == NVML_SUCCESS)
+        *value = (unsigned)whole(&call, 0);
+    return end(&call);
+}
+
+static nvml_return give_long(struct call call, unsigned long long *value)
+{
+    if (call.result == NVML_SUCCESS)
+        *value = whole(&call, 0);
+    return end(&call);
+}
+
+static nvml_return give_two(struct call call, unsigned *first, unsigned *second)
+{
+    if (call.result == NVML_SUCCESS) {
+        *first = (unsigned)whole(&call, 0);
+        *second = (unsigned)whole(&call, 1);
+    }
+    return end(&call);
+}
+
+#define TEXT_CALL(name)                                                                            \
+    nvml_return name(nvml_handle device, char *text, unsigned size)                                \
+    {                                                                                              \
+        return give_text(BEGIN(device, name, NONE, NONE), text, size);                             \
+    }
+#define SYSTEM_TEXT_CALL(name)                                                                     \
+    nvml_return name(char *text, unsigned size)                                                    \
+    {                                                                                              \
+        return give_text(BEGIN(&script.system, name, NONE, NONE), text, size);                     \
+    }
+#define SYSTEM_NUMBER_CALL(name)                                                                   \
+    nvml_return name(int *value)                                                                   \
+    {                                                                                              \
+        return give_number(BEGIN(&script.system, name, NONE, NONE), (unsigned *)value);            \
+    }
+#define NUMBER_CALL(name)                                                                          \
+    nvml_return name(nvml_handle device, unsigned *value)                                          \
+    {                                                                                              \
+        return give_number(BEGIN(device, name, NONE, NONE), value);                                \
+    }
+#define NUMBER_OF_CALL(name)                                                                       \
+    nvml_return name(nvml_handle device, unsigned which, unsigned *value)                          \
+    {                                                                                              \
+        return give_number(BEGIN(device, name, which, NONE), value);                               \
+    }
+#define LONG_CALL(name)                                                                            \
+    nvml_return name(nvml_handle device, unsigned long long *value)                                \
+    {                                                                                              \
+        return give_long(BEGIN(device, name, NONE, NONE), value);                                  \
+    }
+#define TWO_CALL(name)                                                                             \
+    nvml_return name(nvml_handle device, unsigned *first, unsigned *second)                        \
+    {                                                                                              \
+        return give_two(BEGIN(device, name, NONE, NONE), first, second);                           \
+    }
+
+SYSTEM_TEXT_CALL(nvmlSystemGetDriverVersion)
+SYSTEM_TEXT_CALL(nvmlSystemGetNVMLVersion)
+SYSTEM_NUMBER_CALL(nvmlSystemGetCudaDriverVersion_v2)
+SYSTEM_NUMBER_CALL(nvmlSystemGetCudaDriverVersion)
+TEXT_CALL(nvmlDeviceGetName)
+TEXT_CALL(nvmlDeviceGetUUID)
+NUMBER_CALL(nvmlDeviceGetArchitecture)
+NUMBER_CALL(nvmlDeviceGetNumGpuCores)
+NUMBER_CALL(nvmlDeviceGetMemoryBusWidth)
+NUMBER_CALL(nvmlDeviceGetMaxPcieLinkGeneration)
+NUMBER_CALL(nvmlDeviceGetMaxPcieLinkWidth)
+NUMBER_CALL(nvmlDeviceGetPersistenceMode)
+NUMBER_CALL(nvmlDeviceGetMaxMigDeviceCount)
+NUMBER_CALL(nvmlDeviceGetGpuInstanceId)
+NUMBER_CALL(nvmlDeviceGetComputeInstanceId)
+NUMBER_CALL(nvmlDeviceGetPowerUsage)
+NUMBER_CALL(nvmlDeviceGetEnforcedPowerLimit)
+NUMBER_CALL(nvmlDeviceGetFanSpeed)
+NUMBER_CALL(nvmlDeviceGetPerformanceState)
+NUMBER_CALL(nvmlDeviceGetCurrPcieLinkGeneration)
+NUMBER_CALL(nvmlDeviceGetCurrPcieLinkWidth)
+NUMBER_OF_CALL(nvmlDeviceGetMaxClockInfo)
+NUMBER_OF_CALL(nvmlDeviceGetClockInfo)
+NUMBER_OF_CALL(nvmlDeviceGetTemperature)
+NUMBER_OF_CALL(nvmlDeviceGetPcieThroughput)
+NUMBER_OF_CALL(nvmlDeviceGetNvLinkState)
+LONG_CALL(nvmlDeviceGetTotalEnergyConsumption)
+LONG_CALL(nvmlDeviceGetCurrentClocksEventReasons)
+LONG_CALL(nvmlDeviceGetCurrentClocksThrottleReasons)
+TWO_CALL(nvmlDeviceGetEccMode)
+TWO_CALL(nvmlDeviceGetMigMode)
+TWO_CALL(nvmlDeviceGetEncoderUtilization)
+TWO_CALL(nvmlDeviceGetDecoderUtilization)
+
+nvml_return nvmlInit_v2(void)
+{
+    pthread_mutex_lock(&lock);
+    if (!users)
+        read_script();
+    nvml_return result = script.init;
+    if (result == NVML_SUCCESS && users++ == 0)
+        started = monotonic();
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+nvml_return nvmlInit(void)
+{
+    return nvmlInit_v2();
+}
+
+nvml_return nvmlShutdown(void)
+{
+    struct call call = BEGIN(&script.system, nvmlShutdown, NONE, NONE);
+    if (call.result == NVML_NOT_SUPPORTED)
+        call.result = NVML_SUCCESS;
+    if (users)
+        users--;
+    return end(&call);
+}
+
+const char *nvmlErrorString(nvml_return result)
+{
+    switch (result) {
+    case NVML_SUCCESS:
+        return "Success";
+    case NVML_GPU_IS_LOST:
+        return "GPU is lost";
+    default:
+        return "Unknown Error";
+    }
+}
+
+/* The GPU of that index among those that are there, or the count of them. */
+static struct fake_device *gpu_at(unsigned index, double now, unsigned *ret_count)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < script.device_count; i++) {
+        struct fake_device *device = &script.devices[i];
+        if (device->is_mig || is_gone(device, now))
+            continue;
+        if (count++ == index)
+            return device;
+    }
+    if (ret_count)
+        *ret_count = count;
+    return NULL;
+}
+
+nvml_return nvmlDeviceGetCount_v2(unsigned *count)
+{
+    struct call call = BEGIN(&script.system, nvmlDeviceGetCount_v2, NONE, NONE);
+    if (call.result == NVML_NOT_SUPPORTED) {
+        call.result = NVML_SUCCESS;
+        gpu_at(NONE, call.now, count);
+    }
+    return end(&call);
+}
+
+nvml_return nvmlDeviceGetCount(unsigned *count)
+{
+    return nvmlDeviceGetCount_v2(count);
+}
+
+static nvml_return give_handle(struct call call, struct fake_device *device, nvml_return none,
+                               nvml_handle *handle)
+{
+    if (call.result == NVML_UNINITIALIZED)
+        return end(&call);
+    call.result = device ? failure_of(device, call.now) : none;
+    if (call.result == NVML_SUCCESS)
+        *handle = (nvml_handle)device;
+    return end(&call);
+}
+
+nvml_return nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_handle *device)
+{
+    struct call call = BEGIN(&script.system, nvmlDeviceGetHandleByIndex_v2, index, NONE);
+    return give_handle(call, gpu_at(index, call.now, NULL), NVML_INVALID_ARGUMENT, device);
+}
+
+nvml_return nvmlDeviceGetHandleByIndex(unsigned index, nvml_handle *device)
+{
+    return nvmlDeviceGetHandleByIndex_v2(index, device);
+}
+
+nvml_return nvmlDeviceGetHandleByUUID(const char *uuid, nvml_handle *device)
+{
+    struct call call = BEGIN(&script.system, nvmlDeviceGetHandleByUUID, NONE, NONE);
+    struct fake_device *found = NULL;
+    for (unsigned i = 0; i < script.device_count && !found; i++) {
+        struct fake_device *candidate = &script.devices[i];
+        const struct fake_entry *entry =
+            fake_find(candidate, FAKE_nvmlDeviceGetUUID, call.now, NONE, NONE);
+        if (entry && entry->text && strcmp(entry->text, uuid) == 0 && !is_gone(candidate, call.now))
+            found = candidate;
+    }
+    return give_handle(call, found, NVML_NOT_FOUND, device);
+}
+
+nvml_return nvmlDeviceGetMigDeviceHandleByIndex(nvml_handle device, unsigned index,
+                                                nvml_handle *instance)
+{
+    struct call call = BEGIN(device, nvmlDeviceGetMigDeviceHandleByIndex, index, NONE);
+    if (call.result != NVML_NOT_SUPPORTED)
+        return end(&call);
+    const struct fake_entry *mode =
+        fake_find(call.device, FAKE_nvmlDeviceGetMigMode, call.now, NONE, NONE);
+    struct fake_device *found = NULL;
+    for (unsigned i = 0; i < script.device_count; i++)
+        if (script.devices[i].is_mig && &script.devices[script.devices[i].gpu] == call.device &&
+            script.devices[i].index == index && !is_gone(&script.devices[i], call.now))
+            found = &script.devices[i];
+    bool enabled = mode && mode->number_count > 0 && mode->number[0].whole == 1;
+    return give_handle(call, enabled ? found : NULL, NVML_NOT_FOUND, instance);
+}
+
+nvml_return nvmlDeviceGetPciInfo_v3(nvml_handle device, struct nvml_pci *pci)
+{
+    struct call call = BEGIN(device, nvmlDeviceGetPciInfo_v3, NONE, NONE);
+    if (call.result == NVML_SUCCESS) {
+        *pci = (struct nvml_pci){0};
+        snprintf(pci->bus_id, sizeof(pci->bus_id), "%s", text_of(&call));
+        sscanf(pci->bus_id, "%x:%x:%x", &pci->domain, &pci->bus, &pci->device);
+        snprintf(pci->legacy_bus_id, sizeof(pci->legacy_bus_id), "%04X:%02X:%02X.0",
+                 pci->domain & 0xFFFF, pci->bus & 0xFF, pci->device & 0xFF);
+    }
+    return end(&call);
+}
+
+nvml_return nvmlDeviceGetCudaComputeCapability(nvml_handle device, int *major, int *minor)
+{
+    return give_two(BEGIN(device, nvmlDeviceGetCudaComputeCapability, NONE, NONE),
+                    (unsigned *)major, (unsigned *)minor);
+}
+
+nvml_return nvmlDeviceGetAttributes_v2(nvml_handle device, struct nvml_attributes *attributes)
+{
+    struct call call = BEGIN(device, nvmlDeviceGetAttributes_v2, NONE, NONE);
+    if (call.result == NVML_SUCCESS)
+        *attributes = (struct nvml_attributes){
+            .multiprocessors = (uint32_t)whole(&call, 0),
+            .memory_mebibytes = whole(&call, 1),
+        };
+    return end(&call);
+}
+
+nvml_return nvmlDeviceGetUtilizationRates(nvml_handle device, struct nvml_utilization *utilization)
+{
+    return give_two(BEGIN(device, nvmlDeviceGetUtilizationRates, NONE, NONE), &utilization->gpu,
+                    &utilization->memory);
+}
+
+nvml_return nvmlDeviceGetMemoryInfo(nvml_handle device, struct nvml_memory *memory)
+{
+    struct call call = BEGIN(device, nvmlDeviceGetMemoryInfo, NONE, NONE);
+    if (call.result == NVML_SUCCESS)
+        *memory = (struct nvml_memory){whole(&call, 0), whole(&call, 1), whole(&call, 2)};
+    return end(&call);
+}
+
+nvml_return nvmlDeviceGetMemoryInfo_v2(nvml_handle device, struct nvml_memory_v2 *memory)
+{
+    uint32_t version = memory->version >> 24;
+    struct call call = BEGIN(device, nvmlDeviceGetMemoryInfo_v2, version, NONE);
+    if (call.result == NVML_SUCCESS && memory->version != NVML_VERSION(*memory, version))
+        call.result = NVML_VERSION_MISMATCH;
+    if (call.result == NVML_SUCCESS) {
+        memory->total = whole(&call, 0);
+        memory->reserved = whole(&call, 1);
+        memory->free = whole(&call, 2);
+        memory->used = whole(&call, 3);
+    }
+    return end(&call);
+}
+
+nvml_return nvmlDeviceGetTemperatureV(nvml_handle device, struct nvml_temperature *temperature)
+{
+    struct call call = BEGIN(device, nvmlDeviceGetTemperatureV, temperature->sensor, NONE);
+    if (call.result == NVML_SUCCESS && temperature->version != NVML_VERSION(*temperature, 1))
+        call.result = NVML_VERSION_MISMATCH;
+    if (call.result == NVML_SUCCESS)
+        temperature->celsius = (int32_t)whole(&call, 0);
+    return end(&call);
+}
+
+nvml_return nvmlDeviceGetTotalEccErrors(nvml_handle device, uint32_t error, uint32_t counter,
+                                        unsigned long long *count)
+{
+    return give_long(BEGIN(device, nvmlDeviceGetTotalEccErrors, error, counter), count);
+}
+
+static void give_field(struct fake_device *device, struct nvml_field_value *value)
+{
+    struct call call = BEGIN(device, nvmlDeviceGetFieldValues, value->field, value->scope);
+    value->result = call.result;
+    value->timestamp = (int64_t)(call.now * 1e6);
+    value->latency = 0;
+    value->type = (uint32_t)whole(&call, 0);
+    value->value.u64 = 0;
+    if (call.result == NVML_SUCCESS && value->type == NVML_TYPE_DOUBLE)
+        value->value.real = real(&call, 1);
+    else if (call.result == NVML_SUCCESS && value->type == NVML_TYPE_UNSIGNED)
+        value->value.u32 = (uint32_t)whole(&call, 1);
+    else if (call.result == NVML_SUCCESS)
+        value->value.u64 = whole(&call, 1);
+    end(&call);
+}
+
+nvml_return nvmlDeviceGetFieldValues(nvml_handle device, int count, struct nvml_field_value *values)
+{
+    struct call call = BEGIN(device, nvmlDeviceGetFieldValues, NONE, NONE);
+    if (!call.entry && call.result == NVML_NOT_SUPPORTED)
+        call.result = NVML_SUCCESS;
+    nvml_return result = end(&call);
+    for (int i = 0; i < count && result == NVML_SUCCESS; i++)
+        give_field((struct fake_device *)device, &values[i]);
+    return result;
+}
+
+static void put_process(const struct fake_process *from, size_t layout, unsigned char *to)
+{
+    struct nvml_process_v3 process = {
+        .pid = from->pid,
+        .memory = from->memory,
+        .gpu_instance = from->gpu_instance,
+        .compute_instance = from->compute_instance,
+    };
+    memcpy(to, &process, layout);
+}
+
+static nvml_return give_processes(struct call call, enum fake_list which, size_t layout,
+                                  unsigned *count, void *processes)
+{
+    const struct fake_entry *list =
+        call.device && number_of(call.device) >= 0
+            ? fake_find(call.device, FAKE_PROCESSES, call.now, which, NONE)
+            : NULL;
+    if (call.result == NVML_NOT_SUPPORTED && !call.entry && list)
+        call.result = NVML_SUCCESS;
+    if (call.result != NVML_SUCCESS)
+        return end(&call);
+    unsigned found = list ? list->process_count : 0;
+    if (found > *count)
+        call.result = NVML_INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < found && call.result == NVML_SUCCESS; i++)
+        put_process(&list->processes[i], layout, (unsigned char *)processes + i * layout);
+    *count = found;
+    return end(&call);
+}
+
+#define PROCESS_CALL(name, which, layout)                                                          \
+    nvml_return name(nvml_handle device, unsigned *count, void *processes)                         \
+    {                                                                                              \
+        struct call call = BEGIN(device, name, NONE, NONE);                                        \
+        return give_processes(call, which, layout, count, processes);                              \
+    }
+PROCESS_CALL(nvmlDeviceGetComputeRunningProcesses_v3, FAKE_COMPUTE, script.process_layout)
+PROCESS_CALL(nvmlDeviceGetComputeRunningProcesses_v2, FAKE_COMPUTE, sizeof(struct nvml_process_v2))
+PROCESS_CALL(nvmlDeviceGetComputeRunningProcesses, FAKE_COMPUTE, sizeof(struct nvml_process_v1))
+PROCESS_CALL(nvmlDeviceGetGraphicsRunningProcesses_v3, FAKE_GRAPHICS, script.process_layout)
+PROCESS_CALL(nvmlDeviceGetGraphicsRunningProcesses_v2, FAKE_GRAPHICS,
+             sizeof(struct nvml_process_v2))
+PROCESS_CALL(nvmlDeviceGetGraphicsRunningProcesses, FAKE_GRAPHICS, sizeof(struct nvml_process_v1))
+PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses_v3, FAKE_MPS, script.process_layout)
+PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses_v2, FAKE_MPS, sizeof(struct nvml_process_v2))
+PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses, FAKE_MPS, sizeof(struct nvml_process_v1))
+
+/* A call that works wherever no line says otherwise. */
+static nvml_return granted(struct call *call)
+{
+    if (call->result == NVML_NOT_SUPPORTED && !call->entry)
+        call->result = NVML_SUCCESS;
+    return call->result;
+}
+
+nvml_return nvmlEventSetCreate(nvml_event_set *set)
+{
+    struct call call = BEGIN(&script.system, nvmlEventSetCreate, NONE, NONE);
+    if (granted(&call) == NVML_SUCCESS)
+        *set = calloc(1, sizeof(**set));
+    return end(&call);
+}
+
+nvml_return nvmlEventSetFree(nvml_event_set set)
+{
+    free(set);
+    return NVML_SUCCESS;
+}
+
+nvml_return nvmlDeviceRegisterEvents(nvml_handle device, unsigned long long types,
+                                     nvml_event_set set)
+{
+    struct call call = BEGIN(device, nvmlDeviceRegisterEvents, (uint32_t)types, NONE);
+    if (call.result == NVML_SUCCESS)
+        set->registered[number_of(call.device)] = true;
+    return end(&call);
+}
+
+/* The next Xid of a device that the set has not given yet. */
+static bool take_event(nvml_event_set set, unsigned number, double now, struct nvml_event *event,
+                       bool with_instances)
+{
+    struct fake_device *device = &script.devices[number];
+    for (unsigned *at = &set->given[number]; *at < device->entry_count;) {
+        const struct fake_entry *entry = &device->entries[*at];
+        if (entry->at > now)
+            return false;
+        ++*at;
+        if (entry->function != FAKE_XID)
+            continue;
+        event->device = (nvml_handle)device;
+        event->type = NVML_EVENT_XID;
+        event->data = entry->number[0].whole;
+        if (with_instances) {
+            event->gpu_instance = entry->argument[0];
+            event->compute_instance = entry->argument[1];
+        }
+        return true;
+    }
+    return false;
+}
+
+static nvml_return wait_for_event(struct call call, nvml_event_set set, struct nvml_event *event,
+                                  bool with_instances)
+{
+    if (granted(&call) != NVML_SUCCESS)
+        return end(&call);
+    call.result = NVML_TIMEOUT;
+    for (unsigned i = 0; i < script.device_count && call.result == NVML_TIMEOUT; i++)
+        if (set->registered[i] && take_event(set, i, call.now, event, with_instances))
+            call.result = NVML_SUCCESS;
+    return end(&call);
+}
+
+nvml_return nvmlEventSetWait_v2(nvml_event_set set, struct nvml_event *event, unsigned milliseconds)
+{
+    struct call call = BEGIN(&script.system, nvmlEventSetWait_v2, milliseconds, NONE);
+    return wait_for_event(call, set, event, true);
+}
+
+nvml_return nvmlEventSetWait(nvml_event_set set, struct nvml_event *event, unsigned milliseconds)
+{
+    struct call call = BEGIN(&script.system, nvmlEventSetWait, milliseconds, NONE);
+    return wait_for_event(call, set, event, false);
+}
+
+nvml_return nvmlGpmQueryDeviceSupport(nvml_handle device, struct nvml_gpm_support *support)
+{
+    struct call call = BEGIN(device, nvmlGpmQueryDeviceSupport, NONE, NONE);
+    if (call.result == NVML_SUCCESS && support->version != NVML_GPM_VERSION)
+        call.result = NVML_VERSION_MISMATCH;
+    if (call.result == NVML_SUCCESS)
+        support->supported = (uint32_t)whole(&call, 0);
+    return end(&call);
+}
+
+nvml_return nvmlGpmSampleAlloc(nvml_gpm_sample *sample)
+{
+    *sample = calloc(1, sizeof(**sample));
+    return *sample ? NVML_SUCCESS : NVML_UNKNOWN;
+}
+
+nvml_return nvmlGpmSampleFree(nvml_gpm_sample sample)
+{
+    free(sample);
+    return NVML_SUCCESS;
+}
+
+static nvml_return fill_sample(struct call call, struct fake_device *of, nvml_gpm_sample sample)
+{
+    if (call.result == NVML_SUCCESS)
+        *sample = (struct nvml_gpm_sample){.device = of, .moment = call.now};
+    return end(&call);
+}
+
+nvml_return nvmlGpmSampleGet(nvml_handle device, nvml_gpm_sample sample)
+{
+    struct call call = BEGIN(device, nvmlGpmSampleGet, NONE, NONE);
+    return fill_sample(call, call.device, sample);
+}
+
+/* The instance that has this GPU instance, for its own figures where its lines give any. */
+static struct fake_device *find_instance(struct fake_device *gpu, unsigned id, double now)
+{
+    for (unsigned i = 0; i < script.device_count; i++) {
+        struct fake_device *device = &script.devices[i];
+        if (!device->is_mig || &script.devices[device->gpu] != gpu)
+            continue;
+        const struct fake_entry *entry =
+            fake_find(device, FAKE_nvmlDeviceGetGpuInstanceId, now, NONE, NONE);
+        if (entry && entry->number_count > 0 && entry->number[0].whole == id)
+            return device;
+    }
+    return NULL;
+}
+
+nvml_return nvmlGpmMigSampleGet(nvml_handle device, unsigned gpu_instance, nvml_gpm_sample sample)
+{
+    struct call call = BEGIN(device, nvmlGpmMigSampleGet, gpu_instance, NONE);
+    struct fake_device *instance =
+        call.result == NVML_SUCCESS ? find_instance(call.device, gpu_instance, call.now) : NULL;
+    if (call.result == NVML_SUCCESS && !instance)
+        call.result = NVML_NOT_FOUND;
+    return fill_sample(call, instance, sample);
+}
+
+static long step_of(double now)
+{
+    return (long)floor(now / GPM_STEP + 1e-6);
+}
+
+static void give_metric(const struct nvml_gpm_metrics *metrics, bool empty,
+                        struct nvml_gpm_metric_value *metric)
+{
+    struct nvml_gpm_sample *newer = metrics->newer;
+    struct fake_device *device = (struct fake_device *)newer->device;
+    struct call call = BEGIN(device, nvmlGpmMetricsGet, metric->id, NONE);
+    metric->result = call.entry ? call.result : NVML_INVALID_ARGUMENT;
+    metric->value = metric->result == NVML_SUCCESS ? real(&call, 0) : 0;
+    if (empty && metric->result == NVML_SUCCESS)
+        metric->value = metric->id == NVML_GPM_DRAM ? NAN : 0;
+    end(&call);
+}
+
+nvml_return nvmlGpmMetricsGet(struct nvml_gpm_metrics *metrics)
+{
+    if (metrics->version != NVML_GPM_VERSION)
+        return NVML_VERSION_MISMATCH;
+    if (!metrics->older || !metrics->newer || !metrics->newer->device ||
+        metrics->older->device != metrics->newer->device)
+        return NVML_INVALID_ARGUMENT;
+    bool empty = step_of(metrics->older->moment) == step_of(metrics->newer->moment);
+    for (uint32_t i = 0; i < metrics->count; i++)
+        give_metric(metrics, empty, &metrics->metric[i]);
+    return NVML_SUCCESS;
+}
