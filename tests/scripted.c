@@ -1,6 +1,7 @@
 #include "scripted.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -20,6 +21,13 @@ static void scripted_close(struct counter *counter)
     SCRIPTED_SET(scripted, closed, true);
 }
 
+static bool takes_signals(void)
+{
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    return !sigismember(&blocked, SIGINT) || !sigismember(&blocked, SIGWINCH);
+}
+
 static int scripted_read(struct counter *counter, size_t device, struct sample *sample,
                          struct process_list *processes)
 {
@@ -27,6 +35,7 @@ static int scripted_read(struct counter *counter, size_t device, struct sample *
     struct scripted_device *script = &scripted->device[device];
     pthread_mutex_lock(&scripted->lock);
     script->read_twice_at_once |= script->reading;
+    script->takes_signals |= takes_signals();
     script->reading = true;
     script->waiting++;
     pthread_cond_broadcast(&scripted->signal);

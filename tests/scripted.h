@@ -19,6 +19,7 @@ struct scripted_device {
     double reopened_at[SCRIPTED_ATTEMPTS];
     bool reading;
     bool read_twice_at_once;
+    bool takes_signals; /* a read came from a thread that a signal could interrupt */
 };
 
 struct scripted {

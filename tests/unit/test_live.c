@@ -56,8 +56,10 @@ static int tear_down(void **state)
         SCRIPTED_SET(&fixture->scripted, device[i].hang, false);
     SCRIPTED_SET(&fixture->scripted, hang_changes, false);
     assert_true(sampler_stop(fixture->sampler));
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 3; i++) {
         assert_false(fixture->scripted.device[i].read_twice_at_once);
+        assert_false(fixture->scripted.device[i].takes_signals);
+    }
     frame_free(&fixture->frame);
     free(fixture);
     return 0;

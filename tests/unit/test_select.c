@@ -5,7 +5,7 @@
 
 #include "cmocka_test.h"
 
-static struct device devices[6];
+static struct device devices[7];
 static const struct counter host = {.devices = devices, .device_count = ARRAY_SIZE(devices)};
 
 static void add(size_t i, unsigned index, const char *uuid, const char *pci)
@@ -32,6 +32,7 @@ static int set_up(void **state)
     make_instance(4, 2);
     add(5, 1, "MIG-GPU-c0000000-1111-4000-8000-000000000004/1/00", "00000001:41:00.0");
     make_instance(5, 2);
+    add(6, 3, "GPU-12345678-1111-4000-8000-000000000006", "00000000:99:00.0");
     return 0;
 }
 
@@ -66,12 +67,13 @@ static void expect_failure(const char *text, const char *reason)
 static void takes_indices(void **state)
 {
     (void)state;
-    EXPECT(NULL, 0, 1, 2, 3, 4, 5);
+    EXPECT(NULL, 0, 1, 2, 3, 4, 5, 6);
     EXPECT("0", 0);
     EXPECT("2", 3);
     EXPECT("2,0", 3, 0);
     EXPECT("1, 1,GPU-7a3f9999", 1);
     expect_failure("7", "'7' is no GPU here");
+    expect_failure("123", "'123' is no GPU here");
     expect_failure("0,9", "'9' is no GPU here");
     expect_failure(",", "names no GPU");
     expect_failure("-1", "is no GPU here");
@@ -83,6 +85,7 @@ static void takes_uuids_and_their_starts(void **state)
     EXPECT("GPU-7a3f0", 0);
     EXPECT("gpu-7A3F0", 0);
     EXPECT("7a3f9", 1);
+    EXPECT("12345", 6);
     EXPECT("MIG-5e", 2);
     EXPECT("GPU-c0000000-1111-4000-8000-000000000004", 3);
     EXPECT("MIG-GPU-c0000000-1111-4000-8000-000000000004/1/0", 4);
