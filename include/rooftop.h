@@ -211,6 +211,16 @@ int rooftop_seek(rooftop *handle, double time);
  * 0; -ENOTSUP: the source is live; -EINVAL: out of range. */
 int rooftop_set_speed(rooftop *handle, double speed);
 
+/* ---- Marks in recordings that are being made ------------------------------------------------ */
+
+/* Sets a mark in every recording that `rooftop record` makes for this user on this host, as
+ * `rooftop mark` does: a moment (now), or a span of time. Needs no handle. The name is cut to 95
+ * bytes. Waits for the recorders' answers, a second at most.
+ * Returns how many took it, 0 where none is recording; -EINVAL: an empty name or a malformed span;
+ * -ETIMEDOUT: there are recorders, and none answered; others. */
+int rooftop_mark(const char *name);
+int rooftop_mark_span(const char *name, double begin, double end);
+
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

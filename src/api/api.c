@@ -25,6 +25,7 @@ static void report(const struct counter_failure *failure, struct rooftop_failure
 int rooftop_open(rooftop **ret, const char *source, const char *gpus, double interval,
                  struct rooftop_failure *failure)
 {
+    WITH_PLAIN_NUMBERS;
     struct counter_failure why = {0};
     struct monitor_config config = {.source = source, .gpus = gpus, .interval = interval};
     rooftop *handle = calloc(1, sizeof(*handle));
@@ -73,11 +74,13 @@ int rooftop_fd(const rooftop *handle)
 
 int rooftop_next(rooftop *handle)
 {
+    WITH_PLAIN_NUMBERS;
     return monitor_next(handle->monitor);
 }
 
 int rooftop_wait(rooftop *handle, double timeout)
 {
+    WITH_PLAIN_NUMBERS;
     return monitor_wait(handle->monitor, timeout);
 }
 

@@ -85,6 +85,7 @@ const char *rooftop_verdict(rooftop *handle, size_t device)
     const struct reading *reading = handle_reading(handle, device);
     if (!reading)
         return NULL;
+    WITH_PLAIN_NUMBERS;
     strbuf_clear(&handle->verdict);
     sol_verdict(device_at(handle, device), &reading->sample, &handle->verdict);
     return strbuf_failed(&handle->verdict) ? NULL : strbuf_text(&handle->verdict);

@@ -1,15 +1,46 @@
 #include "rooftop.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "monitor/monitor.h"
+#include "record/mark_socket.h"
+
 #include "cmocka_test.h"
+
+/* What reads or writes numbers must not see the program's locale. */
+int __real_monitor_open(struct monitor **ret, const struct monitor_config *config,
+                        struct counter_failure *failure);
+int __wrap_monitor_open(struct monitor **ret, const struct monitor_config *config,
+                        struct counter_failure *failure);
+int __real_mark_send(const struct mark *mark, unsigned *ret_taken, unsigned *ret_silent);
+int __wrap_mark_send(const struct mark *mark, unsigned *ret_taken, unsigned *ret_silent);
+
+static bool uses_own_locale(void)
+{
+    return uselocale((locale_t)0) != LC_GLOBAL_LOCALE;
+}
+
+int __wrap_monitor_open(struct monitor **ret, const struct monitor_config *config,
+                        struct counter_failure *failure)
+{
+    assert_true(uses_own_locale());
+    return __real_monitor_open(ret, config, failure);
+}
+
+int __wrap_mark_send(const struct mark *mark, unsigned *ret_taken, unsigned *ret_silent)
+{
+    assert_true(uses_own_locale());
+    return __real_mark_send(mark, ret_taken, ret_silent);
+}
 
 static const char script[] =
     "driver 580.1 13.0\n"
@@ -50,6 +81,7 @@ static int open_handle(void **state)
     rooftop *handle = NULL;
     struct rooftop_failure failure = {0};
     int r = rooftop_open(&handle, source, NULL, 1, &failure);
+    assert_false(uses_own_locale());
     if (r < 0)
         print_error("%s\n", failure.reason);
     *state = handle;
@@ -255,6 +287,52 @@ static void says_why_it_does_not_open(void **state)
     rooftop_close(NULL);
 }
 
+static void *take_marks(void *argument)
+{
+    struct mark_inbox *inbox = argument;
+    static struct mark marks[2];
+    for (size_t i = 0; i < ARRAY_SIZE(marks);) {
+        struct pollfd poll_fd = {.fd = mark_inbox_fd(inbox), .events = POLLIN};
+        if (poll(&poll_fd, 1, 20000) != 1)
+            return NULL;
+        i += mark_inbox_take(inbox, &marks[i]) == 1;
+    }
+    return marks;
+}
+
+static void marks_reach_recorders(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_api.XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    setenv("XDG_RUNTIME_DIR", folder, 1);
+    struct mark_inbox *inbox;
+    assert_int_equal(mark_inbox_open(&inbox), 0);
+    pthread_t recorder;
+    assert_int_equal(pthread_create(&recorder, NULL, take_marks, inbox), 0);
+
+    assert_int_equal(rooftop_mark(""), -EINVAL);
+    assert_int_equal(rooftop_mark_span("x", 2, 1), -EINVAL);
+    assert_int_equal(rooftop_mark_span("x", NAN, 1), -EINVAL);
+    assert_true(rooftop_mark("warm-up done") >= 1);
+    assert_true(rooftop_mark_span("epoch 1", 1000.5, 1060.25) >= 1);
+
+    struct mark *marks;
+    assert_int_equal(pthread_join(recorder, (void **)&marks), 0);
+    assert_non_null(marks);
+    assert_string_equal(marks[0].name, "warm-up done");
+    assert_seconds(marks[0].end, marks[0].time);
+    assert_string_equal(marks[1].name, "epoch 1");
+    assert_seconds(marks[1].time, 1000.5);
+    assert_seconds(marks[1].end, 1060.25);
+
+    mark_inbox_close(inbox);
+    char inside[64];
+    snprintf(inside, sizeof(inside), "%s/rooftop", folder);
+    assert_int_equal(rmdir(inside), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 #define HANDLE_TEST(f) cmocka_unit_test_setup_teardown(f, open_handle, close_handle)
 
 int main(void)
@@ -268,6 +346,7 @@ int main(void)
         HANDLE_TEST(lists_processes),
         HANDLE_TEST(walks_a_recording),
         cmocka_unit_test(says_why_it_does_not_open),
+        cmocka_unit_test(marks_reach_recorders),
     };
     return cmocka_run_group_tests(tests, make_script, remove_script);
 }
