@@ -228,6 +228,8 @@ int reader_load_contents(struct record_reader *reader)
                  "SELECT time FROM sample WHERE " RECORD_TIME_IS_PLAUSIBLE
                  " ORDER BY time DESC LIMIT 1",
                  find_end);
+    if (r == 0 && reader->end < reader->begin) /* a damaged index is not in order */
+        r = -EBADMSG;
     if (r == 0 && reader->outage_count && reader->outages[reader->outage_count - 1].time < 1e12 &&
         reader->outages[reader->outage_count - 1].time > reader->end && reader->end > 0)
         reader->end = reader->outages[reader->outage_count - 1].time;
