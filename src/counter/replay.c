@@ -56,7 +56,9 @@ static void adopt_facts(struct replay *replay, const char *path)
     double interval = record_reader_interval(reader);
     counter->interval = interval > 0 ? interval : DEFAULT_INTERVAL;
     /* The samples then lie in the middle of the ticks, and jitter moves none into the next. */
-    counter->begin = record_reader_begin(reader) - counter->interval / 2;
+    counter->begin = record_reader_begin(reader);
+    if (counter->begin > 0)
+        counter->begin -= counter->interval / 2;
     counter->end = record_reader_end(reader);
     counter->marks = record_reader_marks(reader);
     counter->mark_count = record_reader_mark_count(reader);
