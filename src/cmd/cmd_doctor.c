@@ -199,7 +199,8 @@ static bool is_to_mend(enum absence absence)
            absence == ABSENT_STALE || absence == ABSENT_LOST;
 }
 
-static void check_metrics(struct report *report, const struct seen *seen)
+/* A recording stays as it is: for it there is no advice. */
+static void check_metrics(struct report *report, const struct seen *seen, bool live)
 {
     size_t count[ABSENCE_COUNT] = {0};
     for (int i = 0; i < METRIC_COUNT; i++)
@@ -214,7 +215,7 @@ static void check_metrics(struct report *report, const struct seen *seen)
         struct finding *finding = report_add(report, level, "missing", "%s", info->reason);
         if (!finding)
             return;
-        snprintf(finding->advice, sizeof(finding->advice), "%s", info->advice);
+        snprintf(finding->advice, sizeof(finding->advice), "%s", live ? info->advice : "");
         finding->absent = seen->absent;
         finding->absence = (enum absence)i;
     }
@@ -247,7 +248,7 @@ static void check_all_metrics(struct report *report, const struct monitor *monit
         }
         report_section(report, NULL, "Metrics of GPU %s", strbuf_text(&names));
         strbuf_free(&names);
-        check_metrics(report, &seen[i]);
+        check_metrics(report, &seen[i], monitor_counter(monitor)->ops->live);
     }
 }
 

@@ -116,7 +116,9 @@ static void put_verdict(const struct view_gpu *gpu, struct strbuf *out)
     sol_verdict(gpu->device, &gpu->reading->sample, out);
 }
 
-/* 72 columns before the verdict. */
+enum { PLACE_WIDTH = 14, SHORTEST_VERDICT = 20 };
+
+/* 72 columns before the verdict, which takes the rest. */
 static const struct column columns[] = {
     {"COMPUTE %", 11, true, put_compute}, {"MEMORY %", 9, true, put_memory},
     {"BOUND", 7, true, put_bound},        {"SMI %", 5, false, put_smi},
@@ -142,6 +144,21 @@ static void end_line(struct view *view, size_t start, struct strbuf *out)
     view->lines++;
 }
 
+/* A column that would pass the edge of the terminal is left out, and so are those behind it: half a
+ * number is a wrong one. Counts the columns in `used`. */
+static bool fits(const struct view *view, size_t *used, size_t width)
+{
+    if (view->columns > 0 && *used + 1 + width > view->columns)
+        return false;
+    *used += 1 + width;
+    return true;
+}
+
+static size_t least_width(const struct column *column)
+{
+    return column->width > 0 ? column->width : SHORTEST_VERDICT;
+}
+
 static size_t chosen_width(enum metric metric)
 {
     size_t length = strlen(metric_info(metric)->name);
@@ -151,18 +168,30 @@ static size_t chosen_width(enum metric metric)
 static void write_header(struct view *view, struct strbuf *out)
 {
     size_t start = out->length;
+    size_t used = PLACE_WIDTH;
     view->lines = 0;
     strbuf_puts(out, "TIME       GPU");
-    for (size_t i = 0; !view->metrics && i < ARRAY_SIZE(columns); i++)
+    for (size_t i = 0; !view->metrics && i < ARRAY_SIZE(columns); i++) {
+        if (!fits(view, &used, least_width(&columns[i])))
+            break;
         put_cell(out, columns[i].title, columns[i].width, columns[i].left);
-    for (size_t i = 0; i < view->metric_count; i++)
-        put_cell(out, metric_info(view->metrics[i])->name, chosen_width(view->metrics[i]), false);
+    }
+    for (size_t i = 0; i < view->metric_count; i++) {
+        size_t width = chosen_width(view->metrics[i]);
+        if (!fits(view, &used, width))
+            break;
+        put_cell(out, metric_info(view->metrics[i])->name, width, false);
+    }
     end_line(view, start, out);
 }
 
-static void put_columns(const struct view_gpu *gpu, struct strbuf *cell, struct strbuf *out)
+static void put_columns(const struct view *view, const struct view_gpu *gpu, struct strbuf *cell,
+                        struct strbuf *out)
 {
+    size_t used = PLACE_WIDTH;
     for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+        if (!fits(view, &used, least_width(&columns[i])))
+            break;
         strbuf_clear(cell);
         columns[i].put(gpu, cell);
         put_cell(out, strbuf_text(cell), columns[i].width, columns[i].left);
@@ -172,8 +201,11 @@ static void put_columns(const struct view_gpu *gpu, struct strbuf *cell, struct 
 static void put_chosen(const struct view *view, const struct sample *sample, struct strbuf *cell,
                        struct strbuf *out)
 {
+    size_t used = PLACE_WIDTH;
     for (size_t i = 0; i < view->metric_count; i++) {
         enum metric metric = view->metrics[i];
+        if (!fits(view, &used, chosen_width(metric)))
+            break;
         strbuf_clear(cell);
         if (sample_has(sample, metric))
             metric_put_human(cell, metric, sample->value[metric]);
@@ -212,7 +244,7 @@ static void write_gpu(struct view *view, const char *time, const struct view_gpu
     else if (view->metrics)
         put_chosen(view, &gpu->reading->sample, &cell, out);
     else
-        put_columns(gpu, &cell, out);
+        put_columns(view, gpu, &cell, out);
     strbuf_free(&cell);
     end_line(view, start, out);
 }

@@ -215,6 +215,26 @@ static void text_fits_a_terminal(void **state)
     }
 }
 
+/* Half a number is a wrong one. */
+static void text_cuts_no_number(void **state)
+{
+    (void)state;
+    set_scene();
+    struct view whole = {.form = &view_text};
+    char *all = output(&whole);
+    const char *wide = line(all, 1);
+    for (size_t columns = 14; columns < 14 + 78; columns++) {
+        struct view view = {.form = &view_text, .columns = columns, .rows = 24};
+        char *text = output(&view);
+        const char *narrow = line(text, 1);
+        size_t length = strcspn(narrow, "\n");
+        assert_int_equal(strncmp(narrow, wide, length), 0);
+        assert_non_null(strchr(" \n", wide[length]));
+        free(text);
+    }
+    free(all);
+}
+
 static size_t count_headers(const char *text)
 {
     size_t count = 0;
@@ -309,6 +329,7 @@ int main(void)
         cmocka_unit_test(json_shows_processes_when_asked),
         cmocka_unit_test(text_says_what_is_lost),
         cmocka_unit_test(text_fits_a_terminal),
+        cmocka_unit_test(text_cuts_no_number),
         cmocka_unit_test(text_repeats_the_header_on_a_terminal),
         cmocka_unit_test(text_shows_chosen_metrics_and_processes),
         cmocka_unit_test(people_read_about_three_digits),
