@@ -2,18 +2,28 @@
 
 #include <string.h>
 
+extern const struct command command_counters;
+extern const struct command command_doctor;
+extern const struct command command_list;
 extern const struct command command_mark;
 extern const struct command command_record;
 extern const struct command command_reference;
-extern const struct command command_doctor;
-extern const struct command command_list;
 extern const struct command command_stat;
 extern const struct command command_version;
 
+/* clang-format off: one a line */
 const struct command *const commands[] = {
-    &command_stat,   &command_record,  &command_mark,      &command_list,
-    &command_doctor, &command_version, &command_reference, NULL,
+    &command_stat,
+    &command_record,
+    &command_mark,
+    &command_list,
+    &command_doctor,
+    &command_version,
+    &command_counters,
+    &command_reference,
+    NULL,
 };
+/* clang-format on */
 
 const struct command *command_by_name(const char *name)
 {

@@ -4,15 +4,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "counter/combined.h"
 #include "counter/replay.h"
 #include "counter/sim.h"
 
 const struct counter_ops *const counter_sources[] = {
-    &replay_counter,
-    &sim_counter,
-    &nvml_counter,
-    NULL,
+    &replay_counter, &sim_counter, &nvml_counter, &cupti_counter, NULL,
 };
+
+static int take_combined(struct counter **ret, struct counter *counter)
+{
+    int r = combined_wrap(ret, counter);
+    if (r < 0)
+        counter_close(counter);
+    return r;
+}
 
 static int open_auto(struct counter **ret, struct counter_failure *failure)
 {
@@ -20,9 +26,10 @@ static int open_auto(struct counter **ret, struct counter_failure *failure)
     for (const struct counter_ops *const *ops = counter_sources; *ops; ops++) {
         if (!(*ops)->automatic)
             continue;
-        r = (*ops)->open(ret, NULL, failure);
+        struct counter *counter;
+        r = (*ops)->open(&counter, NULL, failure);
         if (r == 0)
-            return 0;
+            return take_combined(ret, counter);
     }
     return r;
 }
@@ -48,7 +55,7 @@ int counter_open(struct counter **ret, const char *source, struct counter_failur
         snprintf(failure->reason, sizeof(failure->reason), "no source is called '%.*s'",
                  (int)util_min(length, 64), source);
         snprintf(failure->advice, sizeof(failure->advice),
-                 "use auto, nvml, replay:FILE or sim:FILE");
+                 "use auto, nvml, cupti, replay:FILE or sim:FILE");
         return -EINVAL;
     }
     const char *argument = source[length] == ':' ? source + length + 1 : NULL;

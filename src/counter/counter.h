@@ -14,6 +14,13 @@
 
 struct counter;
 
+/* When CUPTI's counters run. They draw power while they do: 29 W on a busy H200. */
+enum clock_mode {
+    CLOCK_BURST,      /* for 0.2 s every 5 s, where GPM measures the rest */
+    CLOCK_CONTINUOUS, /* all the time */
+    CLOCK_OFF,        /* never where GPM exists, and elsewhere without the effective clock */
+};
+
 /* What to tell the person when a source does not open. */
 struct counter_failure {
     char reason[384];
@@ -45,6 +52,8 @@ struct counter_ops {
      * opens the source anew. Called every few seconds from any device's thread, never twice at
      * once, while the other threads read. */
     bool (*changed)(struct counter *counter);
+    /* Live, optional. Before the first read(). Returns 0 or −errno. */
+    int (*set_clock)(struct counter *counter, enum clock_mode mode);
 
     /* Not live. Moves on to `until` (seconds since 1970, as the source counts) and fills the frame
      * with what lies between: means of INTERVAL metrics, last of the others.

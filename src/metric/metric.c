@@ -59,6 +59,7 @@ const char *metric_unit_name(enum metric_unit unit)
         [UNIT_JOULES] = "joules",
         [UNIT_CELSIUS] = "celsius",
         [UNIT_SECONDS] = "seconds",
+        [UNIT_DURATION] = "duration",
         [UNIT_COUNT] = "count",
         [UNIT_LABEL] = "label",
         [UNIT_FLAGS] = "flags",

@@ -23,6 +23,7 @@ enum metric_unit {
     UNIT_JOULES,
     UNIT_CELSIUS,
     UNIT_SECONDS,
+    UNIT_DURATION,
     UNIT_COUNT,
     UNIT_LABEL,
     UNIT_FLAGS,

@@ -85,6 +85,9 @@ void metric_put_human(struct strbuf *out, enum metric metric, double value)
     case UNIT_SECONDS:
         put_time(out, value);
         break;
+    case UNIT_DURATION:
+        strbuf_printf(out, "%.1f s", value);
+        break;
     case UNIT_COUNT:
         strbuf_printf(out, "%.15g", value);
         break;

@@ -33,8 +33,8 @@ struct plan {
     uint64_t refused; /* bit m: it was wanted, but the chip lacks it or cannot sample it */
 };
 
-_Static_assert(METRIC_COUNT <= 64, "sets of metrics are 64 bits");
-
+/* Sets of metrics are 64 bits; those that counters give stand first in the table. */
+_Static_assert(METRIC_EFFECTIVE_CLOCK < 64, "a metric of the catalogue has no bit");
 #define METRIC_BIT(metric) (UINT64_C(1) << (metric))
 
 /* The passes that a set takes; negative where the chip lacks one of the counters. */

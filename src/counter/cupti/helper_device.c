@@ -1,0 +1,265 @@
+#include "counter/cupti/helper_device.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+/* How long one set is sampled before the next has its turn. */
+static const double TURN = 1;
+static const double FIRST_BACK_OFF = 10; /* intervals */
+static const double LONGEST_BACK_OFF = 60;
+/* Records wait in a buffer until they are decoded; a decoding that comes late by so much loses
+ * none. */
+static const double BUFFERED_SECONDS = 2;
+/* Turing and GA100 sample by their system clock, which is not known here and varies. */
+static const double ASSUMED_SYSCLK = 1e9;
+
+enum {
+    SAMPLES_PER_BURST = 4,
+    RECORD_BYTES_PER_COUNTER = 128 * 1024, /* of one sample */
+    SMALLEST_BUFFER = 16 * 1024 * 1024,
+    LARGEST_BUFFER = 256 * 1024 * 1024,
+};
+
+static enum cupti_state state_of(int result)
+{
+    switch (result) {
+    case CUPTI_INSUFFICIENT_PRIVILEGES:
+    case CUPTI_VIRTUALIZED_INSUFFICIENT_PRIVILEGES:
+        return CUPTI_NO_PERMISSION;
+    case CUPTI_HARDWARE_BUSY:
+    case CUPTI_INVALID_OPERATION:
+    case CUPTI_OLD_PROFILER_IN_USE:
+    case CUPTI_MULTIPLE_SUBSCRIBERS:
+        return CUPTI_HELD;
+    case CUPTI_NOT_SUPPORTED:
+    case CUPTI_VIRTUALIZED_DEVICE:
+    case CUPTI_CONFIDENTIAL_COMPUTING:
+    case CUPTI_CMP_DEVICE:
+    case CUPTI_MIG_DEVICE:
+    case CUPTI_WSL_DEVICE:
+    case CUPTI_INVALID_CHIP:
+        return CUPTI_UNSUPPORTED;
+    default:
+        return CUPTI_FAILED;
+    }
+}
+
+static double back_off(const struct helper_device *device)
+{
+    double wait = FIRST_BACK_OFF * device->config->interval;
+    for (unsigned i = 1; i < device->failures && wait < LONGEST_BACK_OFF; i++)
+        wait *= 2;
+    return fmin(wait, LONGEST_BACK_OFF);
+}
+
+static bool fail(struct helper_device *device, const char *what, int result,
+                 struct cupti_report *report)
+{
+    helper_device_rest(device);
+    device->failures++;
+    device->due = clock_monotonic() + back_off(device);
+    char words[128];
+    if (result > 0)
+        cupti_describe(device->cupti, result, words, sizeof(words));
+    else
+        snprintf(words, sizeof(words), "%s", strerror(-result));
+    report->state = (uint16_t)state_of(result);
+    report->result = result;
+    snprintf(report->text, sizeof(report->text), "%s: %s", what, words);
+    return true;
+}
+
+static int count_passes(void *host, const char *const *names, size_t count)
+{
+    return cupti_count_passes(host, names, count);
+}
+
+static int ask_chip(struct helper_device *device)
+{
+    struct cupti_chip_name ask = {
+        .size = CUPTI_SIZE(struct cupti_chip_name, chip),
+        .device = (size_t)device->cuda_index,
+    };
+    int r = device->cupti->chip_name(&ask);
+    if (r != CUPTI_OK)
+        return r;
+    device->host.cupti = device->cupti;
+    snprintf(device->host.chip, sizeof(device->host.chip), "%s", ask.chip);
+    return CUPTI_OK;
+}
+
+static int make_configs(struct helper_device *device)
+{
+    for (size_t i = 0; i < device->plan.set_count; i++) {
+        const struct plan_set *set = &device->plan.set[i];
+        int r = cupti_config_build(&device->image[i], &device->host, set->name, set->count);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Returns 0, a positive enum cupti_result or −errno. */
+static int prepare(struct helper_device *device)
+{
+    if (device->cuda_index < 0)
+        return -ENODEV;
+    int r = ask_chip(device);
+    uint8_t *availability = NULL;
+    helper_device_close(device);
+    if (r == CUPTI_OK)
+        r = cupti_availability(device->cupti, (size_t)device->cuda_index, &availability);
+    if (r != CUPTI_OK)
+        return r;
+    device->host.availability = availability;
+    plan_make(&device->plan, device->wanted->wanted, PLAN_MAX_SETS, count_passes, &device->host);
+    if (device->plan.set_count == 0)
+        return CUPTI_NOT_SUPPORTED;
+    r = make_configs(device);
+    device->prepared = r == 0;
+    return r;
+}
+
+static bool samples_by_sysclk(const char *chip)
+{
+    return strcmp(chip, "GA100") == 0 || strncmp(chip, "TU", 2) == 0;
+}
+
+static struct cupti_sampling sampling_of(const struct helper_device *device)
+{
+    const struct cupti_helper_config *config = device->config;
+    bool bursts = device->wanted->bursts;
+    double interval = bursts ? config->burst / SAMPLES_PER_BURST : config->interval;
+    double samples = BUFFERED_SECONDS / interval + 2 * SAMPLES_PER_BURST;
+    double bytes = samples * RECORD_BYTES_PER_COUNTER * (double)device->plan.set[device->set].count;
+    return (struct cupti_sampling){
+        .interval = interval,
+        .max_samples = (size_t)samples,
+        .buffer_size = (size_t)fmin(fmax(bytes, SMALLEST_BUFFER), LARGEST_BUFFER),
+        .trigger = samples_by_sysclk(device->host.chip) ? CUPTI_TRIGGER_SYSCLK : CUPTI_TRIGGER_TIME,
+        .sysclk = ASSUMED_SYSCLK,
+    };
+}
+
+static int start(struct helper_device *device)
+{
+    const struct plan_set *set = &device->plan.set[device->set];
+    struct cupti_sampling sampling = sampling_of(device);
+    int r = cupti_session_open(&device->session, device->cupti, (size_t)device->cuda_index);
+    if (r == CUPTI_OK)
+        r = cupti_session_configure(&device->session, &device->image[device->set], set->name,
+                                    set->count, &sampling);
+    if (r == CUPTI_OK)
+        r = cupti_session_start(&device->session);
+    device->set_since = clock_monotonic();
+    device->sampling = r == CUPTI_OK;
+    return r;
+}
+
+/* A ratio may pass 1 by the sampling's own error; more than that was not measured. */
+static bool plausible(enum metric metric, double *value)
+{
+    if (!isfinite(*value) || *value < 0)
+        return false;
+    if (metric_info(metric)->unit != UNIT_RATIO)
+        return *value < 1e15;
+    if (*value > 1.1)
+        return false;
+    *value = fmin(*value, 1);
+    return true;
+}
+
+static double planned_share(const struct helper_device *device)
+{
+    const struct cupti_helper_config *config = device->config;
+    double duty = device->wanted->bursts ? config->burst / config->burst_period : 1;
+    return duty / (double)device->plan.set_count;
+}
+
+static void fill_values(const struct helper_device *device, const struct cupti_values *values,
+                        struct cupti_report *report)
+{
+    const struct plan_set *set = &device->plan.set[device->set];
+    report->state = CUPTI_SAMPLING;
+    report->share = (float)planned_share(device);
+    for (size_t i = 0; i < set->count && values->samples > 0; i++) {
+        enum metric metric = set->counter[i]->metric;
+        double value = values->value[i] * set->counter[i]->scale;
+        if (!plausible(metric, &value))
+            continue;
+        report->value[metric] = value;
+        report->metrics |= METRIC_BIT(metric);
+    }
+}
+
+static void next_set(struct helper_device *device)
+{
+    device->set = (device->set + 1) % device->plan.set_count;
+}
+
+static bool collect(struct helper_device *device, struct cupti_report *report)
+{
+    struct cupti_values values;
+    int r = cupti_session_collect(&device->session, &values);
+    if (r != CUPTI_OK)
+        return fail(device, "decoding", r, report);
+    device->failures = 0;
+    device->overflows += values.overflow;
+    report->overflows = device->overflows;
+    fill_values(device, &values, report);
+
+    double now = clock_monotonic();
+    bool turn_is_over = device->plan.set_count > 1 && now - device->set_since >= TURN;
+    if (device->wanted->bursts || values.overflow || turn_is_over)
+        helper_device_rest(device);
+    if (device->wanted->bursts || turn_is_over)
+        next_set(device);
+    if (device->wanted->bursts)
+        device->due = device->set_since + device->config->burst_period;
+    else
+        device->due = device->sampling ? fmax(device->due + device->config->interval, now) : now;
+    return report->metrics != 0 || values.overflow;
+}
+
+bool helper_device_step(struct helper_device *device, struct cupti_report *report)
+{
+    *report =
+        (struct cupti_report){.device = (uint16_t)device->number, .overflows = device->overflows};
+    bool news = false;
+    if (device->sampling) {
+        news = collect(device, report);
+        report->time = clock_monotonic();
+        return news;
+    }
+    int r = device->prepared ? 0 : prepare(device);
+    if (r != 0)
+        news = fail(device, "preparing", r, report);
+    else if ((r = start(device)) != CUPTI_OK)
+        news = fail(device, "starting", r, report);
+    else
+        device->due = device->set_since +
+                      (device->wanted->bursts ? device->config->burst : device->config->interval);
+    report->time = clock_monotonic();
+    return news;
+}
+
+void helper_device_rest(struct helper_device *device)
+{
+    cupti_session_close(&device->session);
+    device->sampling = false;
+}
+
+void helper_device_close(struct helper_device *device)
+{
+    helper_device_rest(device);
+    for (size_t i = 0; i < PLAN_MAX_SETS; i++)
+        cupti_config_free(&device->image[i], device->cupti);
+    free((void *)device->host.availability);
+    device->host.availability = NULL;
+    device->prepared = false;
+}

@@ -1,0 +1,36 @@
+/* One GPU in the helper process: its plan, its session, and when it is due. Part of the helper. */
+#pragma once
+
+#include "counter/cupti/helper.h"
+#include "counter/cupti/session.h"
+
+struct helper_device {
+    const struct cupti *cupti;
+    const struct cupti_helper_config *config;
+    const struct cupti_helper_device *wanted;
+    size_t number; /* in the order of the arguments */
+    int cuda_index;
+
+    struct cupti_host host;
+    struct plan plan;
+    struct cupti_config image[PLAN_MAX_SETS];
+    bool prepared;
+
+    struct cupti_session session;
+    bool sampling;
+    size_t set; /* that is sampled, or comes next */
+    double set_since;
+
+    double due; /* on the monotonic clock */
+    unsigned failures;
+    uint32_t overflows;
+    double extra_bursts; /* bursts before their time that are left */
+    double counted_at;
+};
+
+/* Does what is due now and says what came out of it in `report`, whose state tells how it went.
+ * False where there is nothing to report. */
+bool helper_device_step(struct helper_device *device, struct cupti_report *report);
+/* Frees the counters; the device goes on when it is due. */
+void helper_device_rest(struct helper_device *device);
+void helper_device_close(struct helper_device *device);

@@ -1,0 +1,324 @@
+#include "counter/cupti/overlay.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cmocka_test.h"
+
+static char script_path[] = "/tmp/rooftop-cupti-XXXXXX";
+static char log_path[sizeof(script_path) + 4];
+
+static void write_script(const char *text)
+{
+    char fresh[sizeof(script_path) + 4];
+    snprintf(fresh, sizeof(fresh), "%s.new", script_path);
+    FILE *file = fopen(fresh, "w");
+    assert_non_null(file);
+    fprintf(file, "log %s\nvalue gpc__cycles 1.5e9\nvalue pct_of 40\n%s", log_path, text);
+    fclose(file);
+    assert_int_equal(rename(fresh, script_path), 0);
+}
+
+static size_t count_log(const char *word)
+{
+    FILE *file = fopen(log_path, "r");
+    char line[64];
+    size_t count = 0;
+    while (file && fgets(line, sizeof(line), file))
+        count += strncmp(line, word, strlen(word)) == 0;
+    if (file)
+        fclose(file);
+    return count;
+}
+
+struct fixture {
+    struct device devices[2];
+    struct overlay *overlay;
+    struct sample samples[2];
+};
+
+static void make_device(struct device *device, unsigned index, double capability)
+{
+    char uuid[48];
+    snprintf(uuid, sizeof(uuid), "GPU-00000000-0000-4000-8000-%012u", index + 1);
+    *device = (struct device){.index = index};
+    device_set_text(device, DEVICE_UUID, uuid);
+    device_set_number(device, DEVICE_COMPUTE_CAPABILITY, capability);
+}
+
+static void open_overlay(struct fixture *fixture, enum clock_mode mode, double capability,
+                         const char *script)
+{
+    static const struct overlay_config quick = {
+        .interval = .02, .burst = .04, .burst_period = .1, .patience = .3};
+    struct overlay_config config = quick;
+    config.mode = mode;
+    config.program = getenv("ROOFTOP");
+    write_script(script);
+    unlink(log_path);
+    *fixture = (struct fixture){0};
+    for (unsigned i = 0; i < 2; i++) {
+        make_device(&fixture->devices[i], i, capability);
+        sample_reset(&fixture->samples[i], ABSENT_NOT_PROVIDED);
+    }
+    assert_int_equal(overlay_open(&fixture->overlay, fixture->devices, 2, &config), 0);
+}
+
+/* Reads the device as its thread would, until the metric has a value (ABSENT_NO) or is missing for
+ * that reason. */
+static bool comes(struct fixture *fixture, size_t device, enum metric metric, enum absence absence)
+{
+    double until = clock_monotonic() + 8;
+    while (clock_monotonic() < until) {
+        overlay_read(fixture->overlay, device, &fixture->samples[device]);
+        if (fixture->samples[device].absent[metric] == absence)
+            return true;
+        usleep(2000);
+    }
+    print_message("metric %s: %s\n", metric_info(metric)->name,
+                  absence_info(fixture->samples[device].absent[metric])->word);
+    return false;
+}
+
+static pid_t helper_pid(void)
+{
+    char path[64];
+    int pid = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    struct dirent *task;
+    while (tasks && (task = readdir(tasks))) {
+        snprintf(path, sizeof(path), "/proc/self/task/%.16s/children", task->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fscanf(file, "%d", &pid) != 1)
+            pid = pid ? pid : 0;
+        if (file)
+            fclose(file);
+    }
+    if (tasks)
+        closedir(tasks);
+    return pid;
+}
+
+static void adds_what_gpm_lacks_in_bursts(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_overlay(&fixture, CLOCK_BURST, 9.0, "value dram__bytes_read 2e12\n");
+    sample_set(&fixture.samples[0], METRIC_SM_ACTIVE, .9);
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    struct sample *sample = &fixture.samples[0];
+    assert_float_equal(sample->value[METRIC_EFFECTIVE_CLOCK], 1.5e9, 1);
+    assert_float_equal(sample->value[METRIC_L2_ACTIVE], .4, 1e-9);
+    assert_float_equal(sample->value[METRIC_DRAM_READ], 2e12, 1);
+    assert_float_equal(sample->value[METRIC_SM_ACTIVE], .9, 1e-9);
+    assert_false(sample_has(sample, METRIC_TENSOR_ACTIVE));
+    assert_float_equal(sample->value[METRIC_COUNTERS_SHARE], .4, 1e-6);
+    assert_true(sample->value[METRIC_COUNTERS_AGE] >= 0 && sample->value[METRIC_COUNTERS_AGE] < .4);
+    overlay_close(fixture.overlay);
+    assert_true(count_log("enable") > 0);
+    assert_int_equal(count_log("enable"), count_log("disable"));
+}
+
+static void withdraws_what_the_work_has_outrun(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_overlay(&fixture, CLOCK_BURST, 9.0, "");
+    struct sample *sample = &fixture.samples[0];
+    sample_set(sample, METRIC_SM_ACTIVE, .9);
+    assert_true(comes(&fixture, 0, METRIC_L2_ACTIVE, ABSENT_NO));
+    /* the next burst may come at any time, and then this is the work that it saw */
+    for (int i = 0; i < 100 && sample_has(sample, METRIC_L2_ACTIVE); i++) {
+        sample_set(sample, METRIC_SM_ACTIVE, i % 2 ? .9 : .1);
+        overlay_read(fixture.overlay, 0, sample);
+    }
+    assert_int_equal(sample->absent[METRIC_L2_ACTIVE], ABSENT_COUNTERS_RESTING);
+    assert_true(sample_has(sample, METRIC_EFFECTIVE_CLOCK));
+    overlay_close(fixture.overlay);
+}
+
+static void measures_all_where_nothing_else_does(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_overlay(&fixture, CLOCK_BURST, 8.0, "passes 10\n");
+    assert_true(comes(&fixture, 0, METRIC_TENSOR_ACTIVE, ABSENT_NO));
+    assert_float_equal(fixture.samples[0].value[METRIC_COUNTERS_AGE], 0, 0);
+    assert_float_equal(fixture.samples[0].value[METRIC_COUNTERS_SHARE], .5, 1e-6);
+    assert_true(comes(&fixture, 0, METRIC_SM_OCCUPANCY, ABSENT_NO));
+    overlay_close(fixture.overlay);
+    assert_int_equal(count_log("enable"), count_log("disable"));
+}
+
+static void drops_only_what_the_chip_lacks(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_overlay(&fixture, CLOCK_BURST, 9.0, "lacks lts__\n");
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    assert_int_equal(fixture.samples[0].absent[METRIC_L2_ACTIVE], ABSENT_NOT_SUPPORTED);
+    assert_true(sample_has(&fixture.samples[0], METRIC_L1_ACTIVE));
+    overlay_close(fixture.overlay);
+}
+
+static void is_silent_when_off(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_overlay(&fixture, CLOCK_OFF, 9.0, "");
+    overlay_read(fixture.overlay, 0, &fixture.samples[0]);
+    assert_int_equal(fixture.samples[0].absent[METRIC_EFFECTIVE_CLOCK], ABSENT_COUNTERS_OFF);
+    overlay_close(fixture.overlay);
+    assert_int_equal(count_log("enable"), 0);
+}
+
+static void names_a_missing_permission(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_overlay(&fixture, CLOCK_BURST, 9.0, "result enable 35\n");
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_COUNTERS_FOR_ADMIN));
+    struct overlay_status status;
+    overlay_status(fixture.overlay, 0, &status);
+    assert_int_equal(status.state, CUPTI_NO_PERMISSION);
+    assert_non_null(strstr(status.text, "insufficient privileges"));
+    overlay_close(fixture.overlay);
+}
+
+static void goes_on_when_the_holder_has_gone(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_overlay(&fixture, CLOCK_BURST, 9.0, "devices 2\nresult enable 26 0\n");
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_COUNTERS_HELD));
+    assert_true(comes(&fixture, 1, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    write_script("devices 2\n");
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    overlay_close(fixture.overlay);
+}
+
+static void restarts_after_an_overflow(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_overlay(&fixture, CLOCK_CONTINUOUS, 9.0, "overflow 2\n");
+    struct overlay_status status = {0};
+    while (status.overflows < 2 && comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO))
+        overlay_status(fixture.overlay, 0, &status);
+    assert_true(status.overflows >= 2);
+    overlay_close(fixture.overlay);
+    assert_true(count_log("enable") >= 3);
+    assert_int_equal(count_log("enable"), count_log("disable"));
+}
+
+static void leaves_out_a_device_that_hangs(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_overlay(&fixture, CLOCK_BURST, 9.0, "devices 2\nhang enable 1\n");
+    overlay_read(fixture.overlay, 1, &fixture.samples[1]);
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    assert_true(comes(&fixture, 1, METRIC_EFFECTIVE_CLOCK, ABSENT_COUNTERS_FAILED));
+    struct overlay_status status;
+    overlay_status(fixture.overlay, 1, &status);
+    assert_int_equal(status.state, CUPTI_HUNG);
+    size_t before = count_log("enable 0");
+    while (count_log("enable 0") < before + 2)
+        assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    overlay_close(fixture.overlay);
+}
+
+static void starts_a_killed_helper_again(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_overlay(&fixture, CLOCK_BURST, 9.0, "");
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    pid_t pid = helper_pid();
+    assert_true(pid > 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    size_t before = count_log("enable");
+    double until = clock_monotonic() + 5;
+    while (count_log("enable") == before && clock_monotonic() < until)
+        usleep(2000);
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    assert_int_not_equal(helper_pid(), pid);
+    assert_int_not_equal(helper_pid(), 0);
+    overlay_close(fixture.overlay);
+}
+
+static void frees_the_counters_on_request(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    open_overlay(&fixture, CLOCK_CONTINUOUS, 9.0, "");
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    union sigval seconds = {.sival_int = 1};
+    assert_int_equal(sigqueue(helper_pid(), SIGUSR1, seconds), 0);
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_COUNTERS_RELEASED));
+    assert_int_equal(count_log("enable"), count_log("disable"));
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    overlay_close(fixture.overlay);
+}
+
+static void names_the_library_that_is_missing(void **state)
+{
+    (void)state;
+    char *real = strdup(getenv("ROOFTOP_CUPTI"));
+    struct fixture fixture;
+    setenv("ROOFTOP_CUPTI", "/nonexistent/libcupti.so", 1);
+    open_overlay(&fixture, CLOCK_BURST, 9.0, "");
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO_CUPTI));
+    overlay_close(fixture.overlay);
+
+    setenv("ROOFTOP_CUPTI", "libm.so.6", 1);
+    open_overlay(&fixture, CLOCK_BURST, 9.0, "");
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_CUPTI_OLD));
+    struct overlay_status status;
+    overlay_status(fixture.overlay, 0, &status);
+    assert_non_null(strstr(status.text, "libm.so.6"));
+    overlay_close(fixture.overlay);
+    setenv("ROOFTOP_CUPTI", real, 1);
+    free(real);
+}
+
+static int make_files(void **state)
+{
+    (void)state;
+    int fd = mkstemp(script_path);
+    snprintf(log_path, sizeof(log_path), "%s.log", script_path);
+    setenv("ROOFTOP_FAKE_CUPTI", script_path, 1);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_files(void **state)
+{
+    (void)state;
+    unlink(log_path);
+    return unlink(script_path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(adds_what_gpm_lacks_in_bursts),
+        cmocka_unit_test(withdraws_what_the_work_has_outrun),
+        cmocka_unit_test(measures_all_where_nothing_else_does),
+        cmocka_unit_test(drops_only_what_the_chip_lacks),
+        cmocka_unit_test(is_silent_when_off),
+        cmocka_unit_test(names_a_missing_permission),
+        cmocka_unit_test(goes_on_when_the_holder_has_gone),
+        cmocka_unit_test(restarts_after_an_overflow),
+        cmocka_unit_test(leaves_out_a_device_that_hangs),
+        cmocka_unit_test(starts_a_killed_helper_again),
+        cmocka_unit_test(frees_the_counters_on_request),
+        cmocka_unit_test(names_the_library_that_is_missing),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_files);
+}
