@@ -11,7 +11,8 @@
 #include "record/writer.h"
 #include "version.h"
 
-static const double COMMIT_PERIOD = 1;
+/* With the tick in which it comes, less than the second that may be lost. */
+static const double COMMIT_PERIOD = 0.75;
 
 /* What was written of one of the monitor's devices. */
 struct recorded {
