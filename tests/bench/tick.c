@@ -66,6 +66,14 @@ static double cpu_seconds(void)
            1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
+/* Most memory resident so far, in MB. */
+static double peak_memory(void)
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return (double)use.ru_maxrss / 1024;
+}
+
 static void write_frame(struct monitor *monitor, struct view *view, struct strbuf *out)
 {
     struct view_gpu gpus[MOST_DEVICES];
@@ -128,8 +136,10 @@ int main(int argc, char **argv)
     }
     double frames = (double)run.frames;
     printf("%s: CPU time a tick\t%.1f\tus\n", argv[1], 1e6 * run.cpu / frames);
-    if (live)
+    if (live) {
         printf("%s: CPU at 10 Hz\t%.2f\t%% of a core\n", argv[1], 100 * run.cpu / run.wall);
+        printf("%s: memory resident\t%.1f\tMB\n", argv[1], peak_memory());
+    }
     printf("%s: allocations a tick\t%.2f\t\n", argv[1], (double)run.allocations / frames);
     printf("%s: output a tick\t%.0f\tbytes\n", argv[1], (double)run.bytes / frames);
     return 0;
