@@ -270,6 +270,29 @@ static void step_burst(void)
     run_metrics(&(struct experiment){"beside GPM", .05, 0, .2, 64, true}, beside_gpm);
 }
 
+/* Does anything tell the old tensor path (mma.sync, which loads its operands from shared memory
+ * with instructions) from the new one (wgmma, which does not)? */
+static void step_tensor(void)
+{
+#define TENSOR                                                                                     \
+    "TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed"
+    static const char *const sets[][4] = {
+        {TENSOR, "gpc__cycles_elapsed.avg.per_second",
+         "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum.per_second",
+         "sm__inst_executed_pipe_lsu_mem_shared_cmd_read.sum.per_second"},
+        {TENSOR, "sm__inst_executed_pipe_uniform.sum.per_second",
+         "sm__pipe_shared_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed",
+         "TPC.TriageCompute.sm__inst_executed_realtime.sum.per_second"},
+        {TENSOR, "gpc__cycles_elapsed.avg.per_second",
+         "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.per_second",
+         "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_misc.sum.per_second"},
+    };
+#undef TENSOR
+    puts("== tensor path");
+    for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
+        run_names(&(struct experiment){"tensor path", .1, .1, 1, 128}, sets[i], 4);
+}
+
 static void hold_counters(const char *const *names, size_t count, int ready)
 {
     struct cupti_config config;
@@ -390,5 +413,7 @@ int main(int argc, char **argv)
         step_burst();
     if (all || strcmp(step, "held") == 0)
         step_held("/proc/self/exe");
+    if (all || strcmp(step, "tensor") == 0)
+        step_tensor();
     return 0;
 }
