@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 static const double STOP_PATIENCE = 1;
 
@@ -32,9 +33,9 @@ int ticker_start(struct ticker *ticker, double period, void (*tick)(void *contex
     pthread_cond_init(&ticker->stop_signal, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&ticker->lock, NULL);
-    int r = pthread_create(&ticker->thread, NULL, run, ticker);
+    int r = thread_start(&ticker->thread, 0, run, ticker);
     ticker->running = r == 0;
-    return -r;
+    return r;
 }
 
 bool ticker_stop(struct ticker *ticker)

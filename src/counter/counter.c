@@ -20,18 +20,24 @@ static int take_combined(struct counter **ret, struct counter *counter)
     return r;
 }
 
+/* Where none opens, the first one's reason counts. */
 static int open_auto(struct counter **ret, struct counter_failure *failure)
 {
-    int r = -ENODEV;
+    int first = 0;
     for (const struct counter_ops *const *ops = counter_sources; *ops; ops++) {
         if (!(*ops)->automatic)
             continue;
         struct counter *counter;
-        r = (*ops)->open(&counter, NULL, failure);
+        struct counter_failure why = {0};
+        int r = (*ops)->open(&counter, NULL, &why);
         if (r == 0)
             return take_combined(ret, counter);
+        if (first == 0) {
+            first = r;
+            *failure = why;
+        }
     }
-    return r;
+    return first ? first : -ENODEV;
 }
 
 const struct counter_ops *counter_source(const char *source)
@@ -41,6 +47,18 @@ const struct counter_ops *counter_source(const char *source)
         if (strlen((*ops)->name) == length && strncmp((*ops)->name, source, length) == 0)
             return *ops;
     return NULL;
+}
+
+static void advise_sources(struct counter_failure *failure)
+{
+    size_t size = sizeof(failure->advice);
+    size_t length = (size_t)snprintf(failure->advice, size, "use auto");
+    for (const struct counter_ops *const *ops = counter_sources; *ops && length < size; ops++) {
+        const char *argument = (*ops)->argument;
+        length += (size_t)snprintf(failure->advice + length, size - length, "%s%s%s%s",
+                                   ops[1] ? ", " : " or ", (*ops)->name, argument ? ":" : "",
+                                   argument ? argument : "");
+    }
 }
 
 int counter_open(struct counter **ret, const char *source, struct counter_failure *failure)
@@ -54,8 +72,7 @@ int counter_open(struct counter **ret, const char *source, struct counter_failur
     if (!ops) {
         snprintf(failure->reason, sizeof(failure->reason), "no source is called '%.*s'",
                  (int)util_min(length, 64), source);
-        snprintf(failure->advice, sizeof(failure->advice),
-                 "use auto, nvml, cupti, replay:FILE or sim:FILE");
+        advise_sources(failure);
         return -EINVAL;
     }
     const char *argument = source[length] == ':' ? source + length + 1 : NULL;

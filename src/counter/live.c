@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 /* The first frame comes early, but late enough for counters that advance each 0.1 s. */
 static const double FIRST_FRAME_DELAY = 0.12;
@@ -292,18 +292,16 @@ static int start_worker(struct live *live, struct worker *worker, size_t device)
     sample_reset(&worker->sample, ABSENT_FIRST_SAMPLE);
     sample_reset(&worker->latest.sample, ABSENT_FIRST_SAMPLE);
 
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, WORKER_STACK_BYTES);
-    int r = pthread_create(&worker->thread, &attributes, work, worker);
-    pthread_attr_destroy(&attributes);
-    return -r;
+    return thread_start(&worker->thread, WORKER_STACK_BYTES, work, worker);
 }
 
 /* The lock is held until all are there: where one does not start, no other has yet called the
  * driver, and all end at once. */
-static int start_locked(struct live *live, const struct sampler_config *config)
+static int start_workers(struct live *live, const struct sampler_config *config)
 {
+    live->workers = calloc(config->device_count + 1, sizeof(*live->workers));
+    if (!live->workers)
+        return -ENOMEM;
     int r = 0;
     pthread_mutex_lock(&live->lock);
     for (size_t i = 0; r == 0 && i < config->device_count; i++) {
@@ -313,20 +311,6 @@ static int start_locked(struct live *live, const struct sampler_config *config)
     }
     live->stopping = r < 0;
     pthread_mutex_unlock(&live->lock);
-    return r;
-}
-
-static int start_workers(struct live *live, const struct sampler_config *config)
-{
-    live->workers = calloc(config->device_count + 1, sizeof(*live->workers));
-    if (!live->workers)
-        return -ENOMEM;
-    /* Signals are for the program's own threads. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = start_locked(live, config);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return r;
 }
 

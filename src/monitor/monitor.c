@@ -101,7 +101,9 @@ static double chosen_interval(const struct monitor *monitor)
     if (monitor->wanted_interval > 0)
         return monitor->wanted_interval;
     const struct counter *counter = monitor->counter;
-    return !counter->ops->live && counter->interval > 0 ? counter->interval : DEFAULT_INTERVAL;
+    if (counter->ops->live || !(counter->interval > 0))
+        return DEFAULT_INTERVAL;
+    return fmin(fmax(counter->interval, SAMPLER_SHORTEST_INTERVAL), SAMPLER_LONGEST_INTERVAL);
 }
 
 static int watch(struct monitor *monitor, int fd)
