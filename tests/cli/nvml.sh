@@ -1,0 +1,40 @@
+# The nvml source through the program, over the fake library.
+. "$SOURCE_ROOT/tests/lib.sh"
+
+ROOFTOP_NVML=$BUILD_ROOT/tests/fake/libfake_nvml.so
+FAKE_NVML_SCRIPT=$PWD/script
+export ROOFTOP_NVML FAKE_NVML_SCRIPT
+unset ROOFTOP_SOURCE
+
+echo 'gpu h200' >script
+expect_exit 0 'stat reads a GPU' "$ROOFTOP" stat --source nvml --count 1 --interval 0.2 --format json
+expect_text out '"tensor_active_ratio":0.935,' 'stat has the counters of GPM'
+expect_text out '"power_watts":601.75,' 'stat has the values of NVML'
+expect_text out '"effective_clock_hertz":null,' 'what NVML lacks is null'
+
+cat >script <<'END'
+gpu h200
+gpu h200
+at 0.3
+device 1
+* -> 15
+END
+expect_exit 0 'stat goes on when a GPU is lost' "$ROOFTOP" stat --source nvml --count 4 --interval 0.2 --format json
+expect_text out '"index":0,.*"state":"ok".*"index":1,.*"state":"lost"' 'the other GPU is read'
+
+printf 'gpu h200\ngpu h200\nnvmlDeviceGetTemperature -> hang %s\n' "$PWD/never" >script
+expect_exit 0 'stat goes on when a GPU hangs' timeout 20 "$ROOFTOP" stat --source nvml --count 3 --interval 0.2 --format json
+expect_text out '"index":0,.*"state":"ok".*"index":1,' 'the other GPU is read while one hangs'
+
+for code in 9 18 4; do
+    echo "init $code" >script
+    expect_exit 3 "no GPU, NVML's error $code" "$ROOFTOP" stat --source nvml --count 1
+done
+expect_text err 'refuses this user' 'the reason is said'
+expect_text err '/dev/nvidiactl' 'and what to do'
+
+echo 'gpu h200' >script
+expect_exit 3 'no library' env ROOFTOP_NVML=/nonexistent.so "$ROOFTOP" stat --count 1
+expect_text err '/nonexistent.so' 'the library is named'
+
+finish

@@ -1,0 +1,28 @@
+/* The nvml source over the fake library, with time in the test's hands. */
+#pragma once
+
+#include "counter/nvml.h"
+
+struct stage {
+    struct counter_failure failure;
+    struct counter *counter;
+    struct sample sample;
+    struct process_list processes;
+    char folder[64];
+};
+
+/* Opens the source over a script. `library` is the fake's variant, such as "fake_nvml_470", or a
+ * path. Time stands at 0. Returns what the source's open() does. */
+int stage_open(struct stage *stage, const char *library, const char *script);
+void stage_close(struct stage *stage);
+
+/* What the script's moment is, and the source's clock. */
+void stage_set_time(struct stage *stage, double seconds);
+/* Reads a device into the stage's sample. */
+int stage_read(struct stage *stage, size_t device);
+/* Puts a file below the stage's folder, which is the source's root: "/proc/12/comm". */
+void stage_put_file(struct stage *stage, const char *path, const char *text);
+/* How often the library was called so; `call` as in the fake's log. */
+unsigned stage_count_calls(struct stage *stage, const char *call);
+
+struct nvml *stage_nvml(struct stage *stage);

@@ -1,0 +1,629 @@
+/* What the nvml source reads: values to the digit, and the right reason for each that is missing.
+ */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+#include "cmocka_test.h"
+#include "nvml_stage.h"
+
+static struct stage stage;
+
+static int clean_up(void **state)
+{
+    (void)state;
+    stage_close(&stage);
+    return 0;
+}
+
+static void open_script(const char *library, const char *script)
+{
+    int r = stage_open(&stage, library, script);
+    if (r < 0)
+        fail_msg("%s", stage.failure.reason);
+}
+
+static void expect(enum metric metric, double value)
+{
+    const char *name = metric_info(metric)->name;
+    if (!sample_has(&stage.sample, metric))
+        fail_msg("%s is %s", name, absence_info(stage.sample.absent[metric])->word);
+    if (fabs(stage.sample.value[metric] - value) > fabs(value) * 1e-12)
+        fail_msg("%s is %.17g, not %.17g", name, stage.sample.value[metric], value);
+}
+
+static void expect_missing(enum metric metric, enum absence reason)
+{
+    if (stage.sample.absent[metric] != reason)
+        fail_msg("%s is %s (%g), not %s", metric_info(metric)->name,
+                 absence_info(stage.sample.absent[metric])->word, stage.sample.value[metric],
+                 absence_info(reason)->word);
+}
+
+static void read_at(double seconds, size_t device)
+{
+    stage_set_time(&stage, seconds);
+    assert_int_equal(stage_read(&stage, device), 0);
+}
+
+static void reads_every_metric_of_nvml(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu h200\nnvmlDeviceGetFanSpeed -> 0 30\n");
+    read_at(0, 0);
+    expect(METRIC_NVML_UTILIZATION, 0.99);
+    expect(METRIC_NVML_MEMORY_UTILIZATION, 0.41);
+    expect(METRIC_ENCODER_UTILIZATION, 0);
+    expect(METRIC_DECODER_UTILIZATION, 0.03);
+    expect(METRIC_MEMORY_TOTAL, 150754820096);
+    expect(METRIC_MEMORY_FREE, 130754820096);
+    expect(METRIC_MEMORY_RESERVED, 754820096);
+    expect(METRIC_MEMORY_USED, 19245179904);
+    expect(METRIC_POWER, 601.75);
+    expect(METRIC_POWER_AVERAGE, 593.25);
+    expect(METRIC_POWER_LIMIT, 700);
+    expect(METRIC_ENERGY, 123456.789);
+    expect(METRIC_SM_CLOCK, 1485e6);
+    expect(METRIC_MEMORY_CLOCK, 3201e6);
+    expect(METRIC_TEMPERATURE, 61);
+    expect(METRIC_MEMORY_TEMPERATURE, 67);
+    expect(METRIC_FAN_SPEED, 0.3);
+    expect(METRIC_THROTTLE_REASONS, 4);
+    expect(METRIC_PERFORMANCE_STATE, 0);
+    expect(METRIC_PCIE_GENERATION, 5);
+    expect(METRIC_PCIE_WIDTH, 16);
+    expect(METRIC_ECC_CORRECTED, 7);
+    expect(METRIC_ECC_UNCORRECTED, 0);
+    expect(METRIC_XID_ERRORS, 0);
+    expect_missing(METRIC_XID_LAST_CODE, ABSENT_NONE_SEEN);
+    expect_missing(METRIC_EFFECTIVE_CLOCK, ABSENT_NEEDS_CUPTI);
+    expect_missing(METRIC_L2_ACTIVE, ABSENT_NEEDS_CUPTI);
+    expect_missing(METRIC_SM_ACTIVE, ABSENT_FIRST_SAMPLE);
+}
+
+static void reads_every_metric_of_gpm(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu h200\n");
+    read_at(0, 0);
+    read_at(0.1, 0);
+    assert_float_equal(stage.sample.interval, 0.1, 1e-9);
+    expect(METRIC_GRAPHICS_ACTIVE, 0.995);
+    expect(METRIC_SM_ACTIVE, 0.9625);
+    expect(METRIC_SM_OCCUPANCY, 0.1425);
+    expect(METRIC_TENSOR_ACTIVE, 0.935);
+    expect(METRIC_TENSOR_HMMA_ACTIVE, 0.935);
+    expect(METRIC_TENSOR_IMMA_ACTIVE, 0);
+    expect(METRIC_TENSOR_DFMA_ACTIVE, 0);
+    expect(METRIC_FP64_ACTIVE, 0);
+    expect(METRIC_FP32_ACTIVE, 0.0025);
+    expect(METRIC_FP16_ACTIVE, 0);
+    expect(METRIC_INT_ACTIVE, 0.015);
+    expect(METRIC_DRAM_ACTIVE, 0.175);
+    expect(METRIC_PCIE_RX, 53342.0 * 1048576);
+    expect(METRIC_PCIE_TX, 3188.0 * 1048576);
+    expect(METRIC_NVLINK_RX, 320724.0 * 1048576);
+    expect(METRIC_NVLINK_TX, 11.0 * 1048576);
+}
+
+static void holds_gpm_between_its_steps(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu h200\nat 0.15\nnvmlGpmMetricsGet 5 -> 0 10\n");
+    read_at(0, 0);
+    read_at(0.1, 0);
+    expect(METRIC_TENSOR_ACTIVE, 0.935);
+    read_at(0.15, 0); /* too early to ask */
+    expect(METRIC_TENSOR_ACTIVE, 0.935);
+    assert_float_equal(stage.sample.interval, 0.1, 1e-9);
+    assert_int_equal(stage_count_calls(&stage, "nvmlGpmSampleGet"), 2);
+    read_at(0.2, 0);
+    expect(METRIC_TENSOR_ACTIVE, 0.1);
+    assert_float_equal(stage.sample.interval, 0.1, 1e-9);
+}
+
+static void spans_an_empty_interval(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu h200\n");
+    read_at(0.001, 0);
+    read_at(0.099, 0); /* the counters have not advanced */
+    expect_missing(METRIC_TENSOR_ACTIVE, ABSENT_NO_NEW_SAMPLE);
+    expect_missing(METRIC_DRAM_ACTIVE, ABSENT_NO_NEW_SAMPLE);
+    expect_missing(METRIC_NVLINK_RX, ABSENT_NO_NEW_SAMPLE);
+    expect(METRIC_POWER, 601.75);
+    read_at(0.201, 0);
+    expect(METRIC_TENSOR_ACTIVE, 0.935);
+    assert_float_equal(stage.sample.interval, 0.2, 1e-9);
+}
+
+static void takes_an_idle_gpu_for_idle(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu h200\nnvmlGpmMetricsGet -> 0 0\n");
+    read_at(0, 0);
+    read_at(0.1, 0);
+    expect(METRIC_SM_ACTIVE, 0);
+    expect(METRIC_DRAM_ACTIVE, 0);
+}
+
+static void asks_seldom_for_what_the_chip_lacks(void **state)
+{
+    (void)state;
+    const char *script = "gpu h200\nnvmlGpmMetricsGet 13 -> 2\nnvmlGpmMetricsGet 11 -> 3\n"
+                         "at 30\nnvmlGpmMetricsGet 13 -> 0 50\n";
+    open_script("fake_nvml", script);
+    read_at(0, 0);
+    for (int tick = 1; tick <= 5; tick++)
+        read_at(tick * 0.1, 0);
+    expect_missing(METRIC_FP16_ACTIVE, ABSENT_NOT_SUPPORTED);
+    expect_missing(METRIC_FP64_ACTIVE, ABSENT_NOT_SUPPORTED);
+    expect(METRIC_SM_ACTIVE, 0.9625);
+    assert_int_equal(stage_count_calls(&stage, "nvmlGpmMetricsGet 0 13"), 1);
+    assert_int_equal(stage_count_calls(&stage, "nvmlGpmMetricsGet 0 2 "), 5);
+    read_at(61, 0);
+    expect(METRIC_FP16_ACTIVE, 0.5);
+}
+
+static void refuses_impossible_ratios(void **state)
+{
+    (void)state;
+    const char *script = "gpu h200\nnvmlGpmMetricsGet 2 -> 0 100.5\nnvmlGpmMetricsGet 3 -> 0 140\n"
+                         "nvmlGpmMetricsGet 10 -> 0 nan\nnvmlGpmMetricsGet 20 -> 0 -5\n";
+    open_script("fake_nvml", script);
+    read_at(0, 0);
+    read_at(0.1, 0);
+    expect(METRIC_SM_ACTIVE, 1);
+    expect_missing(METRIC_SM_OCCUPANCY, ABSENT_NOT_PLAUSIBLE);
+    expect_missing(METRIC_DRAM_ACTIVE, ABSENT_NOT_PLAUSIBLE);
+    expect_missing(METRIC_PCIE_TX, ABSENT_NOT_PLAUSIBLE);
+}
+
+static void reads_links_without_gpm(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu a100\n");
+    nvml_poll_pcie(stage.counter); /* nobody looks yet */
+    assert_int_equal(stage_count_calls(&stage, "nvmlDeviceGetPcieThroughput"), 0);
+    read_at(0, 0);
+    expect_missing(METRIC_PCIE_RX, ABSENT_FIRST_SAMPLE);
+    expect_missing(METRIC_NVLINK_RX, ABSENT_FIRST_SAMPLE);
+    expect_missing(METRIC_SM_ACTIVE, ABSENT_NEEDS_HOPPER);
+    nvml_poll_pcie(stage.counter);
+    read_at(2, 0);
+    expect(METRIC_PCIE_TX, 1500e3);
+    expect(METRIC_PCIE_RX, 250000e3);
+    expect(METRIC_NVLINK_TX, 1000000.0 * 1024);
+    expect(METRIC_NVLINK_RX, 3000000.0 * 1024);
+    assert_float_equal(stage.sample.interval, 2, 1e-9);
+    read_at(6, 0); /* the thread has not been back */
+    expect_missing(METRIC_PCIE_RX, ABSENT_STALE);
+    assert_int_equal(stage_count_calls(&stage, "nvmlDeviceGetPcieThroughput"), 2);
+}
+
+static void never_makes_the_slow_pcie_call_where_there_is_gpm(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu h200\n");
+    read_at(0, 0);
+    nvml_poll_pcie(stage.counter);
+    assert_int_equal(stage_count_calls(&stage, "nvmlDeviceGetPcieThroughput"), 0);
+}
+
+static void labels_power_by_what_it_is(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu a100\ngpu h200\nnvmlDeviceGetFieldValues 186 -> 3\n");
+    read_at(0, 0);
+    expect(METRIC_POWER, 251.5); /* GA100's is of the moment */
+    expect_missing(METRIC_POWER_AVERAGE, ABSENT_NOT_SUPPORTED);
+    read_at(0, 1);
+    expect_missing(METRIC_POWER, ABSENT_NOT_SUPPORTED);
+    expect(METRIC_POWER_AVERAGE, 593.25);
+}
+
+static void reads_slow_values_each_second(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu h200\nnvmlDeviceGetTotalEnergyConsumption -> 0 1000+500000\n");
+    for (int tick = 0; tick < 25; tick++)
+        read_at(tick * 0.1, 0);
+    assert_int_equal(stage_count_calls(&stage, "nvmlDeviceGetTotalEnergyConsumption"), 3);
+    assert_int_equal(stage_count_calls(&stage, "nvmlDeviceGetTotalEccErrors"), 6);
+    assert_int_equal(stage_count_calls(&stage, "nvmlDeviceGetComputeRunningProcesses"), 3);
+    assert_int_equal(stage_count_calls(&stage, "nvmlDeviceGetUtilizationRates"), 25);
+    expect(METRIC_ENERGY, 1001);
+}
+
+static void gives_nothing_where_nothing_is_supported(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu bare\n");
+    for (int second = 0; second < 3; second++)
+        read_at(second, 0);
+    for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
+        assert_false(sample_has(&stage.sample, metric));
+    expect_missing(METRIC_POWER, ABSENT_NOT_SUPPORTED);
+    expect_missing(METRIC_XID_ERRORS, ABSENT_NOT_SUPPORTED);
+    assert_false(stage.processes.known);
+}
+
+static void refuses_sentinels(void **state)
+{
+    (void)state;
+    const char *script = "gpu h200\n"
+                         "nvmlDeviceGetUtilizationRates -> 0 999 4294967295\n"
+                         "nvmlDeviceGetMemoryInfo_v2 2 -> 0 -1 -1 -1 -1\n"
+                         "nvmlDeviceGetPowerUsage -> 0 4294967295\n"
+                         "nvmlDeviceGetFieldValues 186 -> 0 type 1 value 4294967295\n"
+                         "nvmlDeviceGetFieldValues 82 -> 0 type 1 value 0\n"
+                         "nvmlDeviceGetEnforcedPowerLimit -> 0 0\n"
+                         "nvmlDeviceGetTotalEnergyConsumption -> 0 -1\n"
+                         "nvmlDeviceGetClockInfo -> 0 4294967295\n"
+                         "nvmlDeviceGetTemperature -> 0 4294967295\n"
+                         "nvmlDeviceGetFanSpeed -> 0 999\n"
+                         "nvmlDeviceGetCurrentClocksEventReasons -> 0 -1\n"
+                         "nvmlDeviceGetPerformanceState -> 0 32\n"
+                         "nvmlDeviceGetCurrPcieLinkGeneration -> 0 4294967295\n"
+                         "nvmlDeviceGetCurrPcieLinkWidth -> 0 0\n"
+                         "nvmlDeviceGetEncoderUtilization -> 0 255 0\n"
+                         "nvmlDeviceGetDecoderUtilization -> 0 101 0\n"
+                         "nvmlDeviceGetTotalEccErrors -> 0 -1\n";
+    open_script("fake_nvml", script);
+    read_at(0, 0);
+    const enum metric refused[] = {
+        METRIC_NVML_UTILIZATION,
+        METRIC_NVML_MEMORY_UTILIZATION,
+        METRIC_MEMORY_TOTAL,
+        METRIC_MEMORY_USED,
+        METRIC_MEMORY_FREE,
+        METRIC_MEMORY_RESERVED,
+        METRIC_POWER,
+        METRIC_POWER_AVERAGE,
+        METRIC_MEMORY_TEMPERATURE,
+        METRIC_POWER_LIMIT,
+        METRIC_ENERGY,
+        METRIC_SM_CLOCK,
+        METRIC_MEMORY_CLOCK,
+        METRIC_TEMPERATURE,
+        METRIC_FAN_SPEED,
+        METRIC_THROTTLE_REASONS,
+        METRIC_PERFORMANCE_STATE,
+        METRIC_PCIE_GENERATION,
+        METRIC_PCIE_WIDTH,
+        METRIC_ENCODER_UTILIZATION,
+        METRIC_DECODER_UTILIZATION,
+        METRIC_ECC_CORRECTED,
+        METRIC_ECC_UNCORRECTED,
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+        expect_missing(refused[i], ABSENT_NOT_PLAUSIBLE);
+}
+
+static void tells_reserved_memory_from_used(void **state)
+{
+    (void)state;
+    const char *script = "gpu h200\n"
+                         "nvmlDeviceGetMemoryInfo_v2 2 -> 0 1000 100 600 400\n"
+                         "gpu h200\n"
+                         "nvmlDeviceGetMemoryInfo_v2 2 -> 0 1000 100 600 300\n"
+                         "gpu h200\n"
+                         "nvmlDeviceGetMemoryInfo_v2 2 -> 0 1000 500 600 300\n";
+    open_script("fake_nvml", script);
+    for (size_t i = 0; i < 2; i++) { /* with what is reserved, and without */
+        read_at(0, i);
+        expect(METRIC_MEMORY_USED, 300);
+        expect(METRIC_MEMORY_RESERVED, 100);
+    }
+    read_at(0, 2);
+    expect_missing(METRIC_MEMORY_USED, ABSENT_NOT_PLAUSIBLE);
+}
+
+static void reads_an_old_library(void **state)
+{
+    (void)state;
+    const char *script =
+        "gpu a100\nprocesses compute 11:1000000:4294967295:4294967295 12:2000000\n";
+    open_script("fake_nvml_470", script);
+    read_at(0, 0);
+    expect(METRIC_NVML_UTILIZATION, 0.55);
+    expect(METRIC_MEMORY_USED, 5368709120);
+    expect_missing(METRIC_MEMORY_RESERVED, ABSENT_NO_FUNCTION);
+    expect(METRIC_THROTTLE_REASONS, 0);
+    expect_missing(METRIC_SM_ACTIVE, ABSENT_NEEDS_HOPPER);
+    assert_int_equal(stage.processes.count, 2);
+    assert_int_equal(stage.processes.process[1].pid, 12);
+    assert_int_equal(stage.processes.process[1].memory_bytes, 2000000);
+}
+
+static void misses_the_function_that_a_library_lacks(void **state)
+{
+    (void)state;
+    open_script("fake_nvml_minimal", "gpu h200\n");
+    read_at(0, 0);
+    for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
+        assert_false(sample_has(&stage.sample, metric));
+    expect_missing(METRIC_POWER, ABSENT_NO_FUNCTION);
+    expect_missing(METRIC_SM_ACTIVE, ABSENT_NO_FUNCTION);
+    expect_missing(METRIC_NVML_UTILIZATION, ABSENT_NO_FUNCTION);
+    expect_missing(METRIC_XID_ERRORS, ABSENT_NO_FUNCTION);
+    expect_missing(METRIC_ENERGY, ABSENT_NO_FUNCTION);
+    assert_false(stage.processes.known);
+    assert_int_equal(nvml_counter.reopen(stage.counter, 0), 0);
+}
+
+static void takes_the_newer_call_where_the_older_is_gone(void **state)
+{
+    (void)state;
+    const char *script = "gpu h200\nnvmlDeviceGetTemperature -> 26\n"
+                         "nvmlDeviceGetTemperatureV -> 0 -5\n"
+                         "gpu h200\nnvmlDeviceGetTemperature -> missing\n"
+                         "nvmlDeviceGetMemoryInfo_v2 2 -> 25\n";
+    open_script("fake_nvml", script);
+    read_at(0, 0);
+    expect_missing(METRIC_TEMPERATURE, ABSENT_NOT_PLAUSIBLE);
+    read_at(0, 1);
+    expect(METRIC_TEMPERATURE, 61);
+    expect(METRIC_MEMORY_USED, 20000000000);
+    expect_missing(METRIC_MEMORY_RESERVED, ABSENT_NO_FUNCTION);
+}
+
+static void names_what_it_may_not_read(void **state)
+{
+    (void)state;
+    const char *script = "gpu h200\nnvmlDeviceGetTotalEnergyConsumption -> 4\n"
+                         "nvmlGpmSampleGet -> 4\nnvmlDeviceGetEccMode -> 4\n";
+    open_script("fake_nvml", script);
+    read_at(0, 0);
+    expect_missing(METRIC_ENERGY, ABSENT_NO_PERMISSION);
+    expect_missing(METRIC_SM_ACTIVE, ABSENT_NO_PERMISSION);
+    expect(METRIC_POWER, 601.75);
+}
+
+static void loses_one_gpu_and_goes_on(void **state)
+{
+    (void)state;
+    const char *script = "gpu h200\ngpu h200\ngpu h200\n"
+                         "at 1\ndevice 1\n* -> 15\n"
+                         "at 2\n* -> 0\n";
+    open_script("fake_nvml", script);
+    for (size_t i = 0; i < 3; i++)
+        read_at(0, i);
+    stage_set_time(&stage, 1);
+    assert_int_equal(stage_read(&stage, 0), 0);
+    assert_int_equal(stage_read(&stage, 1), -ENODEV);
+    assert_int_equal(stage_read(&stage, 2), 0);
+    /* One call is enough to know. */
+    assert_int_equal(stage_count_calls(&stage, "nvmlDeviceGetClockInfo 1"), 2);
+    assert_int_equal(nvml_counter.reopen(stage.counter, 1), -ENODEV);
+
+    stage_set_time(&stage, 2);
+    assert_int_equal(nvml_counter.reopen(stage.counter, 1), 0);
+    assert_int_equal(stage_read(&stage, 1), 0);
+    expect(METRIC_POWER, 601.75);
+    expect_missing(METRIC_SM_ACTIVE, ABSENT_FIRST_SAMPLE);
+    read_at(2.1, 1);
+    expect(METRIC_SM_ACTIVE, 0.9625);
+}
+
+static void tells_one_unknown_error_from_a_broken_gpu(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu h200\nnvmlDeviceGetClockInfo -> 999\nat 1\n* -> 999\n");
+    read_at(0, 0);
+    expect_missing(METRIC_SM_CLOCK, ABSENT_DRIVER_ERROR);
+    expect(METRIC_POWER, 601.75);
+    stage_set_time(&stage, 1);
+    assert_int_equal(stage_read(&stage, 0), -EIO);
+}
+
+static void *read_second(void *argument)
+{
+    static struct sample sample;
+    static struct process_list processes;
+    *(int *)argument = nvml_counter.read(stage.counter, 1, &sample, &processes);
+    return NULL;
+}
+
+static void reads_others_while_one_hangs(void **state)
+{
+    (void)state;
+    char script[256];
+    stage_set_time(&stage, 0);
+    snprintf(script, sizeof(script), "gpu h200\ngpu h200\nnvmlDeviceGetPowerUsage -> hang %s/go\n",
+             stage.folder);
+    open_script("fake_nvml", script);
+    int result = 1;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, read_second, &result), 0);
+    while (stage_count_calls(&stage, "nvmlDeviceGetPowerUsage 1") == 0)
+        sched_yield();
+    for (int tick = 0; tick < 3; tick++)
+        read_at(tick * 0.1, 0);
+    expect(METRIC_SM_ACTIVE, 0.9625);
+    assert_int_equal(result, 1);
+    stage_put_file(&stage, "/go", "");
+    pthread_join(thread, NULL);
+    assert_int_equal(result, 0);
+}
+
+static void reads_instances(void **state)
+{
+    (void)state;
+    const char *script = "gpu h200\nnvmlDeviceGetMigMode -> 0 1 1\n"
+                         "nvmlDeviceGetUtilizationRates -> 3\nnvmlGpmSampleGet -> 3\n"
+                         "mig 2\nnvmlDeviceGetGpuInstanceId -> 0 3\n"
+                         "processes compute 55:1000:3:0\n";
+    open_script("fake_nvml", script);
+    read_at(0, 0);
+    expect_missing(METRIC_NVML_UTILIZATION, ABSENT_NOT_SUPPORTED);
+    expect_missing(METRIC_SM_ACTIVE, ABSENT_NOT_SUPPORTED);
+    expect(METRIC_POWER, 601.75);
+    sample_reset(&stage.sample, ABSENT_FIRST_SAMPLE);
+    read_at(0, 1);
+    read_at(0.1, 1);
+    expect(METRIC_SM_ACTIVE, 0.4);
+    expect(METRIC_DRAM_ACTIVE, 0.055);
+    expect(METRIC_MEMORY_USED, 1000000000);
+    expect_missing(METRIC_POWER, ABSENT_SHARED_MIG);
+    expect_missing(METRIC_SM_CLOCK, ABSENT_SHARED_MIG);
+    assert_int_equal(stage.processes.count, 1);
+    assert_int_equal(stage.processes.process[0].pid, 55);
+}
+
+static void counts_xid_errors(void **state)
+{
+    (void)state;
+    const char *script = "gpu h200\nnvmlDeviceGetMigMode -> 0 1 1\n"
+                         "mig 0\nnvmlDeviceGetGpuInstanceId -> 0 1\n"
+                         "mig 1\nnvmlDeviceGetGpuInstanceId -> 0 2\n"
+                         "gpu h200\n"
+                         "at 1\ndevice 0\nxid 31\nat 2\nxid 79 2 0\n";
+    open_script("fake_nvml", script);
+    read_at(0, 0);
+    expect(METRIC_XID_ERRORS, 0);
+    expect_missing(METRIC_XID_LAST_TIME, ABSENT_NONE_SEEN);
+
+    stage_set_time(&stage, 2);
+    nvml_poll_events(stage.counter);
+    const double counts[] = {2, 1, 2, 0}; /* the GPU, its instances, the other GPU */
+    const double codes[] = {79, 31, 79, 0};
+    for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+        read_at(2, i);
+        expect(METRIC_XID_ERRORS, counts[i]);
+        if (counts[i] == 0)
+            continue;
+        expect(METRIC_XID_LAST_CODE, codes[i]);
+        assert_true(stage.sample.value[METRIC_XID_LAST_TIME] > 1e9);
+    }
+    nvml_poll_events(stage.counter);
+    read_at(2.1, 0);
+    expect(METRIC_XID_ERRORS, 2);
+}
+
+static const struct process *process(pid_t pid)
+{
+    for (size_t i = 0; i < stage.processes.count; i++)
+        if (stage.processes.process[i].pid == pid)
+            return &stage.processes.process[i];
+    fail_msg("process %d is not listed", (int)pid);
+    return NULL;
+}
+
+static void lists_processes_of_each_kind_once(void **state)
+{
+    (void)state;
+    const char *script = "gpu h200\n"
+                         "processes compute 10:5000 20:? 30:7000 40:66\n"
+                         "processes graphics 10:6000 50:0xFFFFFFFFFFFFFFFF\n"
+                         "processes mps 30:7000 0:9 4294967295:9\n"
+                         "at 1\n"
+                         "processes compute 20:1\nprocesses graphics\nprocesses mps\n";
+    stage_set_time(&stage, 0);
+    stage_put_file(&stage, "/proc/40/comm", "nvidia-cuda-mps\n");
+    stage_put_file(&stage, "/proc/30/comm", "\xff\xfe\x80\n");
+    open_script("fake_nvml", script);
+    read_at(0, 0);
+    assert_true(stage.processes.known);
+    assert_false(stage.processes.truncated);
+    assert_int_equal(stage.processes.count, 5);
+    assert_int_equal(process(10)->kinds, PROCESS_COMPUTE | PROCESS_GRAPHICS);
+    assert_int_equal(process(10)->memory_bytes, 6000);
+    assert_false(process(20)->memory_known);
+    assert_int_equal(process(30)->kinds, PROCESS_COMPUTE | PROCESS_MPS_CLIENT);
+    assert_int_equal(process(40)->kinds, PROCESS_COMPUTE | PROCESS_MPS_SERVER);
+    assert_int_equal(process(40)->memory_bytes, 66);
+    assert_false(process(50)->memory_known);
+
+    read_at(1, 0);
+    assert_int_equal(stage.processes.count, 1);
+    assert_int_equal(process(20)->memory_bytes, 1);
+}
+
+static void measures_the_layout_of_processes(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "layout 32\ngpu h200\nprocesses compute 10:1000 20:2000 30:3000\n");
+    read_at(0, 0);
+    assert_int_equal(stage.processes.count, 3);
+    assert_int_equal(process(20)->memory_bytes, 2000);
+    assert_int_equal(process(30)->memory_bytes, 3000);
+}
+
+static void add_processes(struct strbuf *script, int count)
+{
+    strbuf_puts(script, "processes compute");
+    for (int pid = 1; pid <= count; pid++)
+        strbuf_printf(script, " %d:1", pid);
+    strbuf_puts(script, "\n");
+}
+
+static void bounds_the_list_of_processes(void **state)
+{
+    (void)state;
+    struct strbuf script = {0};
+    strbuf_puts(&script, "gpu h200\n");
+    add_processes(&script, PROCESS_LIST_CAPACITY + 1);
+    strbuf_puts(&script, "at 1\n");
+    add_processes(&script, NVML_PROCESS_LIMIT + 1);
+    open_script("fake_nvml", strbuf_text(&script));
+    strbuf_free(&script);
+    read_at(0, 0);
+    assert_int_equal(stage.processes.count, PROCESS_LIST_CAPACITY);
+    assert_true(stage.processes.truncated);
+    read_at(1, 0);
+    assert_int_equal(stage.processes.count, 0);
+    assert_true(stage.processes.truncated);
+}
+
+static void says_that_processes_cannot_be_listed(void **state)
+{
+    (void)state;
+    const char *script = "gpu h200\nnvmlDeviceGetComputeRunningProcesses_v3 -> 4\n"
+                         "nvmlDeviceGetGraphicsRunningProcesses_v3 -> 3\n";
+    open_script("fake_nvml", script);
+    read_at(0, 0);
+    assert_false(stage.processes.known);
+    assert_int_equal(stage.processes.count, 0);
+    expect(METRIC_POWER, 601.75);
+}
+
+#define CASE(function) cmocka_unit_test_teardown(function, clean_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(reads_every_metric_of_nvml),
+        CASE(reads_every_metric_of_gpm),
+        CASE(holds_gpm_between_its_steps),
+        CASE(spans_an_empty_interval),
+        CASE(takes_an_idle_gpu_for_idle),
+        CASE(asks_seldom_for_what_the_chip_lacks),
+        CASE(refuses_impossible_ratios),
+        CASE(reads_links_without_gpm),
+        CASE(never_makes_the_slow_pcie_call_where_there_is_gpm),
+        CASE(labels_power_by_what_it_is),
+        CASE(reads_slow_values_each_second),
+        CASE(gives_nothing_where_nothing_is_supported),
+        CASE(refuses_sentinels),
+        CASE(tells_reserved_memory_from_used),
+        CASE(reads_an_old_library),
+        CASE(misses_the_function_that_a_library_lacks),
+        CASE(takes_the_newer_call_where_the_older_is_gone),
+        CASE(names_what_it_may_not_read),
+        CASE(loses_one_gpu_and_goes_on),
+        CASE(tells_one_unknown_error_from_a_broken_gpu),
+        CASE(reads_others_while_one_hangs),
+        CASE(reads_instances),
+        CASE(counts_xid_errors),
+        CASE(lists_processes_of_each_kind_once),
+        CASE(measures_the_layout_of_processes),
+        CASE(bounds_the_list_of_processes),
+        CASE(says_that_processes_cannot_be_listed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
