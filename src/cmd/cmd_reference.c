@@ -9,17 +9,16 @@
 static const char introduction[] =
     "# Metrics\n"
     "\n"
-    "Every metric that Rooftop knows. `rooftop stat --format json` and `csv`, the recordings and "
-    "the\n"
-    "scrape use these names. This page is made by `rooftop reference metrics` from the tables in\n"
-    "src/metric; a test compares them.\n"
+    "Every metric that Rooftop knows. `rooftop stat --format json` and `csv`, the library and the\n"
+    "recordings use these names. This page is made by `rooftop reference metrics` from the tables\n"
+    "in src/metric; a test compares them.\n"
     "\n"
     "- A **ratio** goes from 0 to 1; screens show it in %.\n"
     "- Span **instant**: the value at the sample's time. **interval**: the mean since the sample\n"
     "  before. **total**: a counter that only grows.\n"
-    "- **Unknown is not zero**: a value that is missing is null in JSON and empty in CSV, and has "
-    "one\n"
-    "  of the reasons at the end of this page. `rooftop doctor` lists them for the GPU at hand.\n";
+    "- **Unknown is not zero**: a value that is missing is null in JSON and empty in CSV, and has\n"
+    "  one of the reasons at the end of this page. `rooftop doctor` says which, for the GPU "
+    "here.\n";
 
 static void add_metrics(struct strbuf *out, enum metric_origin origin)
 {

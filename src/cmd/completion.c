@@ -43,9 +43,15 @@ static void add_escaped(struct strbuf *out, const char *text, const char *specia
     }
 }
 
+static bool takes_command(const struct command *command)
+{
+    return strstr(command->operands, "COMMAND");
+}
+
 static bool takes_file(const struct command *command)
 {
-    return strstr(command->operands, "FILE") || strstr(command->operands, "RECORDING");
+    return takes_command(command) || strstr(command->operands, "FILE") ||
+           strstr(command->operands, "RECORDING");
 }
 
 /* bash */
@@ -179,10 +185,10 @@ static void zsh_case(struct strbuf *out, const struct command *command)
 {
     strbuf_printf(out, "    %s)\n        _arguments -s", command->name);
     each_option(out, command, zsh_option);
-    if (takes_file(command))
-        strbuf_puts(out, " \\\n            '*:file:_files'");
-    else if (strncmp(command->operands, "--", 2) == 0)
+    if (takes_command(command))
         strbuf_puts(out, " \\\n            '*::command:_normal'");
+    else if (takes_file(command))
+        strbuf_puts(out, " \\\n            '*:file:_files'");
     strbuf_puts(out, "\n        ;;\n");
 }
 
