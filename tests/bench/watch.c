@@ -101,7 +101,8 @@ static int run(const char *name, struct monitor *monitor, double began, double s
     if (live)
         print_live(name, &tally);
     else
-        printf("%s: samples a second\t%.0f\t\n", name, (double)tally.samples / tally.wall);
+        printf("%s: samples a second of CPU time\t%.0f\t\n", name,
+               (double)tally.samples / tally.cpu);
     if (allocations_are_counted())
         printf("%s: allocations a tick\t%.2f\t\n", name,
                (double)tally.allocations / (double)tally.frames);

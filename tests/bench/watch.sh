@@ -12,7 +12,11 @@ for count in 1 8 64; do
         echo 'gpu h200'
         i=$((i + 1))
     done >"$FAKE_NVML_SCRIPT"
-    "$watch" "live, fake NVML, $count GPUs" nvml 3 || exit 1
+    "$watch" "live, GPUs: $count" nvml 3 || exit 1
+    "$BUILD_ROOT/tests/bench/bench_run" "stat, one record, GPUs: $count" \
+        "$ROOFTOP" stat --source nvml --count 1 || exit 1
+    "$BUILD_ROOT/tests/bench/bench_run" "stat to JSON at 10 Hz, GPUs: $count" \
+        "$ROOFTOP" stat --source nvml --interval 0.1 --count 30 --format json || exit 1
 done
 
 recording=$SOURCE_ROOT/data/h200.roof
