@@ -1,8 +1,172 @@
 #include "sol/sol.h"
 
+/* Below it an engine's rests are worth a word. */
+static const double FULLY_BUSY = 0.9;
+/* SMs that have work less than this sleep, for a person's purposes. */
+static const double ASLEEP = 0.05;
+static const double MOSTLY = 0.5;
+
+void sol_percent(double ratio, struct strbuf *out)
+{
+    double percent = ratio * 100;
+    if (percent > 0 && percent < 1)
+        strbuf_puts(out, "under 1 %");
+    else
+        strbuf_printf(out, "%.0f %%", percent);
+}
+
+static void add_percent(const struct sample *sample, enum metric metric, struct strbuf *out)
+{
+    sol_percent(sample_get(sample, metric, 0), out);
+}
+
+static const char *words_of(const struct sample *sample, enum metric metric,
+                            const char *const words[LABEL_COUNT])
+{
+    return sample_has(sample, metric) ? words[(size_t)sample->value[metric]] : "";
+}
+
+static const char *pipe_words(const struct sample *sample)
+{
+    static const char *const words[LABEL_COUNT] = {
+        [LABEL_PIPE_TENSOR] = "tensor", [LABEL_PIPE_FP64] = "FP64",   [LABEL_PIPE_FP32] = "FP32",
+        [LABEL_PIPE_FP16] = "FP16",     [LABEL_PIPE_INT] = "integer",
+    };
+    return words_of(sample, METRIC_COMPUTE_SOL_PIPE, words);
+}
+
+void sol_pipe_words(const struct sample *sample, struct strbuf *out)
+{
+    strbuf_puts(out, pipe_words(sample));
+}
+
+static const char *level_words(const struct device *device, const struct sample *sample)
+{
+    const char *words[LABEL_COUNT] = {
+        [LABEL_LEVEL_DRAM] = sol_dram_name(device),
+        [LABEL_LEVEL_L2] = "L2",
+        [LABEL_LEVEL_L1] = "L1",
+    };
+    return words_of(sample, METRIC_MEMORY_SOL_LEVEL, words);
+}
+
+void sol_level_words(const struct device *device, const struct sample *sample, struct strbuf *out)
+{
+    const char *words = level_words(device, sample);
+    strbuf_puts(out, words);
+    if (words[0] && !sample_has(sample, METRIC_L2_ACTIVE) && !sample_has(sample, METRIC_L1_ACTIVE))
+        strbuf_puts(out, " only");
+}
+
+void sol_link_words(const struct sample *sample, struct strbuf *out)
+{
+    static const char *const words[LABEL_COUNT] = {
+        [LABEL_LINK_PCIE_RX] = "PCIe host-to-device",
+        [LABEL_LINK_PCIE_TX] = "PCIe device-to-host",
+        [LABEL_LINK_NVLINK_RX] = "NVLink incoming",
+        [LABEL_LINK_NVLINK_TX] = "NVLink outgoing",
+    };
+    strbuf_puts(out, words_of(sample, METRIC_LINK_SOL_NAME, words));
+}
+
+static void add_gaps(const struct sample *sample, struct strbuf *out)
+{
+    if (sample_get(sample, METRIC_GRAPHICS_ACTIVE, 1) >= FULLY_BUSY)
+        return;
+    strbuf_puts(out, ", busy ");
+    add_percent(sample, METRIC_GRAPHICS_ACTIVE, out);
+    strbuf_puts(out, " of the time");
+}
+
+static void add_sm_time(const struct sample *sample, struct strbuf *out)
+{
+    strbuf_puts(out, "SMs have work ");
+    add_percent(sample, METRIC_SM_ACTIVE, out);
+    strbuf_puts(out, " of the time");
+}
+
+static void say_link(const struct sample *sample, struct strbuf *out)
+{
+    strbuf_puts(out, "link-bound: ");
+    sol_link_words(sample, out);
+    strbuf_puts(out, " at ");
+    add_percent(sample, METRIC_LINK_SOL, out);
+    strbuf_puts(out, " of its peak");
+    if (!sample_has(sample, METRIC_SM_ACTIVE))
+        return;
+    if (sample->value[METRIC_SM_ACTIVE] < ASLEEP) {
+        strbuf_puts(out, " while the SMs sleep");
+        return;
+    }
+    strbuf_puts(out, "; ");
+    add_sm_time(sample, out);
+}
+
+static void say_latency(const struct sample *sample, struct strbuf *out)
+{
+    strbuf_puts(out, "latency-bound: ");
+    if (!sample_has(sample, METRIC_SM_ACTIVE)) {
+        strbuf_puts(out, "busy, but nothing is near its limit");
+        return;
+    }
+    add_sm_time(sample, out);
+    if (sample_get(sample, METRIC_GRAPHICS_ACTIVE, 1) < FULLY_BUSY)
+        strbuf_puts(out, ": launches and gaps");
+    else if (sample->value[METRIC_SM_ACTIVE] < MOSTLY)
+        strbuf_puts(out, ": kernels too small for this GPU");
+    else
+        strbuf_puts(out, " but mostly wait: small or dependent steps");
+}
+
+static void say_bound(const struct device *device, const struct sample *sample, struct strbuf *out)
+{
+    switch ((enum label)sample->value[METRIC_BOUND]) {
+    case LABEL_BOUND_COMPUTE:
+        strbuf_printf(out, "compute-bound: %s pipe at ", pipe_words(sample));
+        add_percent(sample, METRIC_COMPUTE_SOL, out);
+        add_gaps(sample, out);
+        break;
+    case LABEL_BOUND_MEMORY:
+        strbuf_printf(out, "memory-bound: %s at ", level_words(device, sample));
+        add_percent(sample, METRIC_MEMORY_SOL, out);
+        add_gaps(sample, out);
+        break;
+    case LABEL_BOUND_LINK:
+        say_link(sample, out);
+        break;
+    case LABEL_BOUND_LATENCY:
+        say_latency(sample, out);
+        break;
+    default:
+        strbuf_puts(out, "idle");
+        break;
+    }
+}
+
+static void say_unknown(const struct sample *sample, struct strbuf *out)
+{
+    bool compute = sample_has(sample, METRIC_COMPUTE_SOL);
+    if (compute && sample_has(sample, METRIC_MEMORY_SOL) && !sample_has(sample, METRIC_LINK_SOL)) {
+        strbuf_puts(out, "neither compute nor memory is near its limit; links are not seen");
+        return;
+    }
+    enum metric missing = compute ? METRIC_MEMORY_SOL : METRIC_COMPUTE_SOL;
+    enum absence absence = (enum absence)sample->absent[missing];
+    strbuf_printf(out, "bound not known, for want of %s: %s",
+                  compute ? "Memory SOL" : "Compute SOL", absence_info(absence)->reason);
+}
+
 void sol_verdict(const struct device *device, const struct sample *sample, struct strbuf *out)
 {
-    (void)device;
-    (void)sample;
-    (void)out;
+    bool known = sample_has(sample, METRIC_BOUND);
+    if (known)
+        say_bound(device, sample, out);
+    else
+        say_unknown(sample, out);
+    bool idle = known && sample->value[METRIC_BOUND] == LABEL_BOUND_IDLE;
+    double said = sample_get(sample, METRIC_NVML_UTILIZATION, 0);
+    if (!sample_has(sample, METRIC_NVML_UTILIZATION) || (idle && said <= 0))
+        return;
+    strbuf_puts(out, "; nvidia-smi says ");
+    sol_percent(said, out);
 }
