@@ -24,9 +24,10 @@ device name="GPU A" uuid=GPU-A persistence_mode=1
 device name="GPU B" uuid=GPU-B
 device name="GPU B MIG 1g" uuid=MIG-1 parent_index=1
 at 0
-gpu * sm_active_ratio=0.5 dram_active_ratio=0.5 l2_active_ratio=absent:needs_cupti
+gpu * temperature_celsius=40 sm_active_ratio=0.5 dram_active_ratio=0.5 l2_active_ratio=absent:needs_cupti
 gpu 2 power_watts=absent:shared_mig
 at 0.5
+gpu * temperature_celsius=absent:driver_error
 gpu 0 power_watts=100
 gpu 1 power_watts=100
 end 1
@@ -45,6 +46,9 @@ sed '/^Metrics of GPU 1\/0/,$d' out >common
 grep -q power_watts common
 [ $? -eq 1 ]
 result $? "a metric that comes later in a recording is not missing"
+grep -q ' temperature_celsius' out
+[ $? -eq 1 ]
+result $? "nor one that was there"
 
 sed 's/^at 0.5/gpu 0 fan_speed_ratio=absent:no_permission\n&/' well.sim >refused.sim
 expect_exit 1 "a refusal is to be mended" "$ROOFTOP" doctor --source sim:refused.sim

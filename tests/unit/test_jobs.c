@@ -265,17 +265,18 @@ static void the_cache_forgets_what_has_ended(void **state)
     jobs_cache_free(cache);
 }
 
-static void the_cache_stays_right_when_full(void **state)
+static void a_full_cache_keeps_what_is_in_use(void **state)
 {
     (void)state;
     struct jobs_cache *cache;
     assert_int_equal(jobs_cache_new(&cache, root), 0);
     put_stat("proc/22/stat", "x", 100);
     put_bytes("proc/22/cmdline", "kept", 4);
+    assert_string_equal(jobs_cache_describe_at(cache, 22, 1)->command, "kept");
+    put_bytes("proc/22/cmdline", "read again", 10);
     for (pid_t pid = 0; pid < 5000; pid++) {
-        bool there = jobs_cache_describe_at(cache, 22, 3 + pid)->command[0] != '\0';
-        assert_true(there);
-        jobs_cache_describe_at(cache, 100000 + pid, 3 + pid);
+        assert_string_equal(jobs_cache_describe_at(cache, 22, 3 + pid)->command, "kept");
+        assert_true(jobs_cache_describe_at(cache, 100000 + pid, 3 + pid)->outside);
     }
     jobs_cache_free(cache);
 }
@@ -353,7 +354,7 @@ int main(void)
         cmocka_unit_test(takes_the_cgroup_line_that_tells_most),
         cmocka_unit_test(the_cache_sees_another_process_with_the_pid),
         cmocka_unit_test(the_cache_forgets_what_has_ended),
-        cmocka_unit_test(the_cache_stays_right_when_full),
+        cmocka_unit_test(a_full_cache_keeps_what_is_in_use),
         cmocka_unit_test(tells_a_bare_host),
         cmocka_unit_test(tells_sandboxes_and_containers),
         cmocka_unit_test(an_empty_root_is_no_crash),
