@@ -9,9 +9,10 @@
 #include "jobs/host.h"
 #include "version.h"
 
-/* Of a live source: enough for rates and for counters that advance each 0.1 s. */
+/* Of a live source: enough for rates and for counters that advance each 0.1 s; more frames while
+ * counters are being started. */
 static const double LIVE_INTERVAL = 0.2;
-enum { LIVE_FRAMES = 3 };
+enum { LIVE_FRAMES = 3, MOST_LIVE_FRAMES = 20 };
 static const double FRAME_PATIENCE = 3;
 
 struct settings {
@@ -50,14 +51,28 @@ static void note_reading(const struct reading *reading, bool first, struct seen 
             seen->absent[i] = reading->sample.absent[i];
 }
 
+static bool is_starting(const struct monitor *monitor, const struct seen *seen)
+{
+    for (size_t i = 0; i < monitor_count(monitor); i++)
+        if (memchr(seen[i].absent, ABSENT_COUNTERS_STARTING, sizeof(seen[i].absent)))
+            return true;
+    return false;
+}
+
+static bool go_on(const struct monitor *monitor, const struct seen *seen, size_t frames)
+{
+    if (!monitor_counter(monitor)->ops->live || frames < LIVE_FRAMES)
+        return true;
+    return frames < MOST_LIVE_FRAMES && is_starting(monitor, seen);
+}
+
 /* A live source for a moment, a recording to its end. `seen` has a row for each device. */
 static int watch(struct monitor *monitor, struct seen *seen)
 {
-    bool live = monitor_counter(monitor)->ops->live;
     unsigned generation = monitor_generation(monitor);
-    if (!live && monitor_set_speed(monitor, 0) < 0)
+    if (!monitor_counter(monitor)->ops->live && monitor_set_speed(monitor, 0) < 0)
         return -ENOTSUP;
-    for (size_t frames = 0; !live || frames < LIVE_FRAMES; frames++) {
+    for (size_t frames = 0; go_on(monitor, seen, frames); frames++) {
         int r = monitor_wait(monitor, FRAME_PATIENCE);
         if (r == -ENODATA)
             return 0;
@@ -88,10 +103,6 @@ static void check_machine(struct report *report, const struct host *host)
         report_add(report, FINDING_NOTE, "container",
                    "%s: processes of the host and of other containers are not visible",
                    host->container);
-    if (host->counters_for_root && geteuid() != 0)
-        report_advise(report, FINDING_NOTE, "counters",
-                      "run as root, or set NVreg_RestrictProfilingToAdminUsers=0 for the module",
-                      "the cupti source is root's alone on this machine");
 }
 
 /* Why there is no GPU, from what the machine shows without the driver's library. */
@@ -195,12 +206,44 @@ static void check_device(struct report *report, const struct device *device,
 /* Somebody can mend it, here. */
 static bool is_to_mend(enum absence absence)
 {
-    return absence == ABSENT_NO_PERMISSION || absence == ABSENT_DRIVER_ERROR ||
-           absence == ABSENT_STALE || absence == ABSENT_LOST;
+    switch (absence) {
+    case ABSENT_NO_PERMISSION:
+    case ABSENT_COUNTERS_FOR_ADMIN:
+    case ABSENT_DRIVER_ERROR:
+    case ABSENT_STALE:
+    case ABSENT_LOST:
+        return true;
+    default:
+        return false;
+    }
 }
 
-/* A recording stays as it is: for it there is no advice. */
-static void check_metrics(struct report *report, const struct seen *seen, bool live)
+/* What is advised elsewhere in few words, or by pointing here. */
+static void advise_on(enum absence absence, const struct host *host, char *ret, size_t size)
+{
+    switch (absence) {
+    case ABSENT_COUNTERS_FOR_ADMIN:
+        snprintf(ret, size, "run as root%s",
+                 host->counters_for_root && !host->wsl
+                     ? ", or open the counters to all: write 'options nvidia "
+                       "NVreg_RestrictProfilingToAdminUsers=0' into a file of /etc/modprobe.d and "
+                       "load the driver anew"
+                     : "");
+        break;
+    case ABSENT_COUNTERS_HELD:
+        host_find_profilers("", ret, size);
+        break;
+    case ABSENT_DRIVER_ERROR:
+    case ABSENT_COUNTERS_FAILED:
+        snprintf(ret, size, "see the kernel log (dmesg) for lines with NVRM");
+        break;
+    default:
+        snprintf(ret, size, "%s", absence_info(absence)->advice);
+    }
+}
+
+/* `host` is NULL for a recording: it stays as it is, and there is no advice. */
+static void check_metrics(struct report *report, const struct seen *seen, const struct host *host)
 {
     size_t count[ABSENCE_COUNT] = {0};
     for (int i = 0; i < METRIC_COUNT; i++)
@@ -208,16 +251,18 @@ static void check_metrics(struct report *report, const struct seen *seen, bool l
     report_add(report, FINDING_OK, "known", "%zu of %d metrics have a value", count[ABSENT_NO],
                METRIC_COUNT);
     for (int i = ABSENT_NO + 1; i < ABSENCE_COUNT; i++) {
+        enum absence absence = (enum absence)i;
         if (count[i] == 0)
             continue;
-        const struct absence_info *info = absence_info((enum absence)i);
-        enum finding_level level = is_to_mend((enum absence)i) ? FINDING_MEND : FINDING_NOTE;
-        struct finding *finding = report_add(report, level, "missing", "%s", info->reason);
+        struct finding *finding =
+            report_add(report, is_to_mend(absence) ? FINDING_MEND : FINDING_NOTE, "missing", "%s",
+                       absence_info(absence)->reason);
         if (!finding)
             return;
-        snprintf(finding->advice, sizeof(finding->advice), "%s", live ? info->advice : "");
+        if (host)
+            advise_on(absence, host, finding->advice, sizeof(finding->advice));
         finding->absent = seen->absent;
-        finding->absence = (enum absence)i;
+        finding->absence = absence;
     }
 }
 
@@ -228,7 +273,7 @@ static bool same_absences(const struct seen *a, const struct seen *b)
 
 /* Devices that lack the same are told of together. */
 static void check_all_metrics(struct report *report, const struct monitor *monitor,
-                              const struct seen *seen)
+                              const struct seen *seen, const struct host *host)
 {
     for (size_t i = 0; i < monitor_count(monitor); i++) {
         bool told = false;
@@ -248,21 +293,21 @@ static void check_all_metrics(struct report *report, const struct monitor *monit
         }
         report_section(report, NULL, "Metrics of GPU %s", strbuf_text(&names));
         strbuf_free(&names);
-        check_metrics(report, &seen[i], monitor_counter(monitor)->ops->live);
+        check_metrics(report, &seen[i], host);
     }
 }
 
+/* `host` is NULL for a recording. */
 static int report_devices(const struct command *command, struct report *report,
-                          struct monitor *monitor, struct seen *seen)
+                          struct monitor *monitor, struct seen *seen, const struct host *host)
 {
-    bool live = monitor_counter(monitor)->ops->live;
     check_source(report, monitor_counter(monitor));
     int r = watch(monitor, seen);
     if (r < 0)
         return run_error(command, "the GPUs could not be watched: %s", strerror(-r));
     for (size_t i = 0; i < monitor_count(monitor); i++)
-        check_device(report, monitor_device(monitor, i), &seen[i], live);
-    check_all_metrics(report, monitor, seen);
+        check_device(report, monitor_device(monitor, i), &seen[i], host != NULL);
+    check_all_metrics(report, monitor, seen, host);
     return report_has_mend(report) ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -291,15 +336,16 @@ static int examine(const struct command *command, const struct settings *setting
     int r = monitor_open(&monitor, &config, &failure);
     if (r < 0 && watch_exit_code(r) != EXIT_NO_GPU)
         return watch_failed(command, r, &failure);
+    bool live = r < 0 || monitor_counter(monitor)->ops->live;
     host_read("", &host);
-    if (r < 0 || monitor_counter(monitor)->ops->live)
+    if (live)
         check_machine(report, &host);
     if (r < 0) {
         report_failure(report, &host, &failure);
         return print(command, settings, report, EXIT_NO_GPU);
     }
     struct seen *seen = calloc(monitor_count(monitor) + 1, sizeof(*seen));
-    int code = seen ? report_devices(command, report, monitor, seen)
+    int code = seen ? report_devices(command, report, monitor, seen, live ? &host : NULL)
                     : run_error(command, "%s", strerror(ENOMEM));
     code = print(command, settings, report, code);
     free(seen);

@@ -107,3 +107,39 @@ void host_read(const char *root, struct host *ret)
         strstr(read_text(root, "/proc/driver/nvidia/params", parameters, sizeof(parameters)),
                "RmProfilingAdminOnly: 1");
 }
+
+static bool is_profiler(const char *comm)
+{
+    /* At most 15 bytes, as the kernel keeps them. */
+    static const char *const names[] = {"nv-hostengine", "dcgm-exporter", "nsys",   "ncu",
+                                        "nsight-sys",    "utlz",          "rooftop"};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (strcmp(names[i], comm) == 0)
+            return true;
+    return false;
+}
+
+void host_find_profilers(const char *root, char *ret, size_t size)
+{
+    ret[0] = '\0';
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/proc", root);
+    DIR *folder = opendir(path);
+    if (!folder)
+        return;
+    size_t used = 0;
+    struct dirent *entry;
+    while ((entry = readdir(folder)) && used < size) {
+        char name[NAME_MAX + 16];
+        char comm[32];
+        int pid = atoi(entry->d_name);
+        if (pid <= 0 || getpgid(pid) == getpgrp()) /* this program and its helper */
+            continue;
+        snprintf(name, sizeof(name), "/proc/%s/comm", entry->d_name);
+        read_line(root, name, comm, sizeof(comm));
+        if (is_profiler(comm))
+            used += (size_t)snprintf(ret + used, size - used, "%s%s (PID %d)",
+                                     used > 0 ? ", " : "it may be ", comm, pid);
+    }
+    closedir(folder);
+}

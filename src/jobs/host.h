@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct host {
     char kernel[96];    /* release, or "" */
@@ -18,3 +19,7 @@ struct host {
 
 /* Reads /proc, /sys, /dev and /run below `root` ("" for the real ones). */
 void host_read(const char *root, struct host *ret);
+
+/* Names the programs below `root` that are known to hold a GPU's counters, such as
+ * "it may be nv-hostengine (PID 123)"; "" where none of them runs. */
+void host_find_profilers(const char *root, char *ret, size_t size);

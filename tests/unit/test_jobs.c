@@ -331,6 +331,21 @@ static void tells_sandboxes_and_containers(void **state)
     assert_string_equal(host.container, "kubernetes:" ID);
 }
 
+static void names_who_may_hold_the_counters(void **state)
+{
+    (void)state;
+    char text[64];
+    host_find_profilers(root, text, sizeof(text));
+    assert_string_equal(text, "");
+    put_text("proc/31/comm", "nv-hostengine\n");
+    put_text("proc/32/comm", "python\n");
+    host_find_profilers(root, text, sizeof(text));
+    assert_string_equal(text, "it may be nv-hostengine (PID 31)");
+    char small[12];
+    host_find_profilers(root, small, sizeof(small));
+    assert_string_equal(small, "it may be n");
+}
+
 static void an_empty_root_is_no_crash(void **state)
 {
     (void)state;
@@ -357,6 +372,7 @@ int main(void)
         cmocka_unit_test(a_full_cache_keeps_what_is_in_use),
         cmocka_unit_test(tells_a_bare_host),
         cmocka_unit_test(tells_sandboxes_and_containers),
+        cmocka_unit_test(names_who_may_hold_the_counters),
         cmocka_unit_test(an_empty_root_is_no_crash),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
