@@ -41,6 +41,15 @@ struct seen {
     uint8_t absent[METRIC_COUNT]; /* ABSENT_NO where there was a value at any time */
 };
 
+/* A device that has never answered does not wait for a second sample. */
+static enum absence absence_in(const struct reading *reading, int metric)
+{
+    enum absence absence = (enum absence)reading->sample.absent[metric];
+    return absence == ABSENT_FIRST_SAMPLE && reading->state != READING_OK
+               ? reading_absence(reading->state)
+               : absence;
+}
+
 static void note_reading(const struct reading *reading, bool first, struct seen *seen)
 {
     seen->state = reading->state;
@@ -48,7 +57,7 @@ static void note_reading(const struct reading *reading, bool first, struct seen 
     seen->age = reading->age;
     for (int i = 0; i < METRIC_COUNT; i++)
         if (first || seen->absent[i] != ABSENT_NO)
-            seen->absent[i] = reading->sample.absent[i];
+            seen->absent[i] = (uint8_t)absence_in(reading, i);
 }
 
 static bool is_starting(const struct monitor *monitor, const struct seen *seen)

@@ -63,6 +63,9 @@ valid "a lost GPU among others"
 "$jsoncheck" gpus.0.state gpus.2.state <json | sort -u >states
 echo '"ok" "ok"' >expected
 expect_same states expected "the others go on"
+expect_exit 1 "doctor with a lost GPU" "$ROOFTOP" doctor
+sed '1,/^Metrics of GPU 1$/d' out >lost
+expect_text lost '^  mend  missing       the GPU is lost: .*graphics_active_ratio' "it says what is lost"
 script many <<END
 $(i=0; while [ $i -lt 64 ]; do echo 'gpu h200'; i=$((i + 1)); done)
 END
