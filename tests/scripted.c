@@ -50,7 +50,6 @@ static int scripted_read(struct counter *counter, size_t device, struct sample *
     pthread_mutex_unlock(&scripted->lock);
     if (error < 0)
         return error;
-    sample->time = clock_realtime();
     sample_set(sample, METRIC_GRAPHICS_ACTIVE, (double)(reads % 100) / 100);
     sample_set(sample, METRIC_TEMPERATURE, (double)device);
     processes->known = true;

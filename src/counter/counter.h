@@ -42,7 +42,8 @@ struct counter_ops {
 
     /* Live. Reads one device now: values into `sample`, and its processes. Called from the device's
      * own thread, never twice at once for one device; must not allocate. The sample is the
-     * last one that this device gave, to hold values that the source refreshes more rarely.
+     * last one that this device gave, to hold values that the source refreshes more rarely; its
+     * time is set by the caller.
      * Returns 0; -ENODEV: the device is lost; other −errno: this read failed. */
     int (*read)(struct counter *counter, size_t device, struct sample *sample,
                 struct process_list *processes);

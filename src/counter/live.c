@@ -162,7 +162,9 @@ static int read_device(struct worker *worker)
         if (r < 0)
             return r;
     }
-    return counter->ops->read(counter, worker->device, &worker->sample, &worker->processes);
+    int r = counter->ops->read(counter, worker->device, &worker->sample, &worker->processes);
+    worker->sample.time = clock_realtime();
+    return r;
 }
 
 /* Any worker may look after the list of devices, so that one that hangs or backs off does not stop

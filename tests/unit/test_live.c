@@ -102,6 +102,8 @@ static void gives_frames_of_all_devices(void **state)
     }
     for (size_t i = 0; i < 3; i++)
         await_state(fixture, i, READING_OK);
+    double read_at = reading(fixture, 2)->sample.time;
+    assert_true(read_at > 0 && read_at <= fixture->frame.time);
     assert_true(sample_has(&reading(fixture, 2)->sample, METRIC_TEMPERATURE));
     assert_float_equal(reading(fixture, 2)->sample.value[METRIC_TEMPERATURE], 2, 0);
     assert_true(reading(fixture, 2)->processes.known);
