@@ -3,6 +3,7 @@
 #include <string.h>
 
 extern const struct command command_counters;
+extern const struct command command_diff;
 extern const struct command command_doctor;
 extern const struct command command_list;
 extern const struct command command_mark;
@@ -16,6 +17,7 @@ const struct command *const commands[] = {
     &command_stat,
     &command_record,
     &command_mark,
+    &command_diff,
     &command_list,
     &command_doctor,
     &command_version,
