@@ -195,6 +195,13 @@ static size_t compared(const struct diff_side *a, const struct diff_side *b)
     return util_min(a->gpu_count, b->gpu_count);
 }
 
+static void put_gpu_names(struct strbuf *out, const struct device *a, const struct device *b)
+{
+    bool alike = strcmp(a->text[DEVICE_NAME], b->text[DEVICE_NAME]) == 0;
+    strbuf_printf(out, "\nGPU %u, %s%s%s\n", a->index, a->text[DEVICE_NAME],
+                  alike ? "" : "; B: ", alike ? "" : b->text[DEVICE_NAME]);
+}
+
 static void put_text(struct strbuf *out, const char *const *names, const struct diff_side *a,
                      const struct diff_side *b, bool all)
 {
@@ -204,14 +211,7 @@ static void put_text(struct strbuf *out, const char *const *names, const struct 
         strbuf_printf(out, "A has %zu and B %zu GPUs: the first %zu are compared\n", a->gpu_count,
                       b->gpu_count, compared(a, b));
     for (size_t i = 0; i < compared(a, b); i++) {
-        strbuf_printf(
-            out, "\nGPU %u, %s%s%s\n", a->gpus[i].device.index, a->gpus[i].device.text[DEVICE_NAME],
-            strcmp(a->gpus[i].device.text[DEVICE_NAME], b->gpus[i].device.text[DEVICE_NAME]) == 0
-                ? ""
-                : "; B: ",
-            strcmp(a->gpus[i].device.text[DEVICE_NAME], b->gpus[i].device.text[DEVICE_NAME]) == 0
-                ? ""
-                : b->gpus[i].device.text[DEVICE_NAME]);
+        put_gpu_names(out, &a->gpus[i].device, &b->gpus[i].device);
         strbuf_printf(out, "%-36s  %24s  %24s  %14s\n", "", "A, mean ± spread", "B, mean ± spread",
                       "change");
         for (size_t m = 0; m < METRIC_COUNT; m++) {
