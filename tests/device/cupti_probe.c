@@ -65,6 +65,7 @@ struct experiment {
     double seconds;
     size_t buffer_mib;
     bool quiet; /* one line instead of all values */
+    bool value; /* the first value too */
 };
 
 struct totals {
@@ -123,6 +124,8 @@ static void print_totals(const struct experiment *experiment, const char *const 
            experiment->title, experiment->interval * 1e3, experiment->decode_each * 1e3,
            experiment->buffer_mib, totals->samples, totals->empty, totals->decodings,
            totals->overflows, totals->longest * 1e3, cpu * 100);
+    if (experiment->value && totals->finite[0])
+        printf("    %14.6g\n", totals->sum[0] / (double)totals->finite[0]);
     for (size_t i = 0; i < count && !experiment->quiet; i++)
         printf("    %-80s %14.6g  (%zu of %zu)\n", names[i],
                totals->finite[i] ? totals->sum[i] / (double)totals->finite[i] : NAN,
@@ -226,6 +229,45 @@ static void step_sets(void)
     run_metrics(&(struct experiment){"clock", .1, .1, 2, 16}, clock_only);
     run_metrics(&(struct experiment){"beside GPM", .1, .1, 3, 64}, beside_gpm);
     run_metrics(&(struct experiment){"all", .1, .1, 3, 128}, UINT64_MAX);
+}
+
+/* L1's throughput alone costs more than all others together. What costs less? */
+static void step_l1(void)
+{
+#define OF_PEAK ".avg.pct_of_peak_sustained_elapsed"
+    static const char *const names[] = {
+        "SM_A.TriageCompute.l1tex__data_pipe_lsu_wavefronts" OF_PEAK,
+        "SM_A.TriageCompute.l1tex__data_pipe_lsu_wavefronts_mem_shared" OF_PEAK,
+        "SM_A.TriageCompute.l1tex__data_pipe_lsu_wavefronts_mem_lgds" OF_PEAK,
+        "SM_A.TriageCompute.l1tex__lsu_writeback_active" OF_PEAK,
+        "SM_A.TriageCompute.l1tex__m_xbar2l1tex_read_sectors_realtime" OF_PEAK,
+        "SM_A.TriageCompute.l1tex__m_l1tex2xbar_req_cycles_active_realtime" OF_PEAK,
+        "SM_B.TriageCompute.l1tex__t_sectors" OF_PEAK,
+        "SM_C.TriageCompute.smsp__pipe_tensor_op_dmma_cycles_active" OF_PEAK,
+        "l1tex__data_pipe_lsu_wavefronts" OF_PEAK,
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared" OF_PEAK,
+        "l1tex__data_bank_reads" OF_PEAK,
+        "l1tex__lsuin_requests" OF_PEAK,
+        "l1tex__t_sectors" OF_PEAK,
+        "l1tex__throughput" OF_PEAK,
+        "sm__issue_active" OF_PEAK,
+        "sm__inst_executed_realtime" OF_PEAK,
+        "sm__pipe_fma_cycles_active" OF_PEAK,
+        "sm__pipe_shared_cycles_active_realtime" OF_PEAK,
+    };
+#undef OF_PEAK
+    puts("== counters of L1 and others, each alone");
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        run_names(&(struct experiment){names[i], .1, .1, .6, 64, true, true}, &names[i], 1);
+    puts("== sets without L1");
+    const uint64_t l1 = METRIC_BIT(METRIC_L1_ACTIVE);
+    run_metrics(&(struct experiment){"beside GPM, no L1", .1, .1, 2, 16}, beside_gpm & ~l1);
+    run_metrics(&(struct experiment){"beside GPM, no L1", .1, 0, 1, 4, true}, beside_gpm & ~l1);
+    run_metrics(&(struct experiment){"beside GPM, no L1", .01, 0, 1, 4, true}, beside_gpm & ~l1);
+    run_metrics(&(struct experiment){"beside GPM, no L1", .05, 0, .2, 4}, beside_gpm & ~l1);
+    run_metrics(&(struct experiment){"all, no L1", .1, .1, 2, 16}, ~l1);
+    run_metrics(&(struct experiment){"all, no L1", .1, 0, 1, 4, true}, ~l1);
+    run_metrics(&(struct experiment){"all, no L1", .01, 0, 1, 4, true}, ~l1);
 }
 
 /* What makes a set cheap: the counters one by one, then the rates. */
@@ -415,5 +457,7 @@ int main(int argc, char **argv)
         step_held("/proc/self/exe");
     if (all || strcmp(step, "tensor") == 0)
         step_tensor();
+    if (all || strcmp(step, "l1") == 0)
+        step_l1();
     return 0;
 }

@@ -12,7 +12,8 @@
  *   overflow N                  the Nth decoding of a session overflows
  *   log FILE                    a line for each Enable and Disable
  *
- * A sample's "image" is the number of samples and nothing else. */
+ * As on the H200, the first sample of a session holds nothing. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,7 @@ struct session {
     double interval;
     double started; /* or when the last sample that was decoded ended */
     unsigned decodings;
+    bool decoded; /* a sample */
     size_t max_samples;
 };
 
@@ -56,6 +58,7 @@ struct image {
     size_t max_samples;
     uint64_t begin;
     uint64_t step;
+    bool first; /* of the session */
 };
 
 struct config {
@@ -241,7 +244,8 @@ EXPORT int cuptiProfilerHostEvaluateToGpuValues(struct cupti_host_evaluate *p)
 {
     for (size_t i = 0; i < p->count; i++) {
         p->values[i] = 0;
-        for (size_t k = 0; k < script.rule_count; k++)
+        bool bare = ((const struct image *)p->image)->first && p->index == 0;
+        for (size_t k = 0; k < script.rule_count && !bare; k++)
             if (strcmp(script.rules[k].word, "value") == 0 &&
                 strstr(p->names[i], script.rules[k].text))
                 p->values[i] = script.rules[k].number;
@@ -323,6 +327,8 @@ EXPORT int cuptiPmSamplingDecodeData(struct cupti_pm_decode *p)
     size_t samples = (size_t)((now() - session->started) / session->interval);
     if (samples > image->max_samples - image->samples)
         samples = image->max_samples - image->samples;
+    image->first = !session->decoded;
+    session->decoded = session->decoded || samples > 0;
     image->begin = (uint64_t)(session->started * 1e9);
     image->step = (uint64_t)(session->interval * 1e9);
     image->samples += samples;

@@ -163,7 +163,7 @@ static void drops_only_what_the_chip_lacks(void **state)
     open_overlay(&fixture, CLOCK_BURST, 9.0, "lacks lts__\n");
     assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
     assert_int_equal(fixture.samples[0].absent[METRIC_L2_ACTIVE], ABSENT_NOT_SUPPORTED);
-    assert_true(sample_has(&fixture.samples[0], METRIC_L1_ACTIVE));
+    assert_true(sample_has(&fixture.samples[0], METRIC_ISSUE_ACTIVE));
     overlay_close(fixture.overlay);
 }
 

@@ -20,9 +20,9 @@ static const double ASSUMED_SYSCLK = 1e9;
 
 enum {
     SAMPLES_PER_BURST = 4,
-    RECORD_BYTES_PER_COUNTER = 128 * 1024, /* of one sample */
-    SMALLEST_BUFFER = 16 * 1024 * 1024,
-    LARGEST_BUFFER = 256 * 1024 * 1024,
+    RECORD_BYTES_PER_COUNTER = 16 * 1024, /* of one sample; more than any cheap one takes */
+    SMALLEST_BUFFER = 4 * 1024 * 1024,
+    LARGEST_BUFFER = 64 * 1024 * 1024,
 };
 
 static enum cupti_state state_of(int result)

@@ -36,8 +36,11 @@ enum { METRIC_BITS = 64, THREAD_STACK_BYTES = 256 * 1024 };
 
 #define BESIDE_GPM                                                                                 \
     (METRIC_BIT(METRIC_EFFECTIVE_CLOCK) | METRIC_BIT(METRIC_L2_ACTIVE) |                           \
-     METRIC_BIT(METRIC_L1_ACTIVE) | METRIC_BIT(METRIC_ISSUE_ACTIVE) |                              \
-     METRIC_BIT(METRIC_DRAM_READ) | METRIC_BIT(METRIC_DRAM_WRITE))
+     METRIC_BIT(METRIC_ISSUE_ACTIVE) | METRIC_BIT(METRIC_DRAM_READ) |                              \
+     METRIC_BIT(METRIC_DRAM_WRITE))
+/* On the H200, decoding L1's throughput takes a third of a core at any rate, and all others
+ * together a hundredth (docs/COUNTERS.md). */
+#define TOO_DEAR METRIC_BIT(METRIC_L1_ACTIVE)
 
 const struct overlay_config overlay_defaults = {
     .mode = CLOCK_BURST,
@@ -154,7 +157,7 @@ static void decide(struct overlay_device *ours, const struct device *device, enu
         ours->wanted = mode == CLOCK_OFF ? 0 : BESIDE_GPM;
         ours->bursts = mode == CLOCK_BURST;
     } else {
-        ours->wanted = whole_catalog();
+        ours->wanted = whole_catalog() & ~TOO_DEAR;
         if (mode == CLOCK_OFF)
             ours->wanted &= ~METRIC_BIT(METRIC_EFFECTIVE_CLOCK);
     }
@@ -501,6 +504,7 @@ static void fill(struct overlay_device *device, double now, double longest, bool
         else
             sample_set(sample, metric, device->value[i]);
     }
+    sample_miss(sample, METRIC_L1_ACTIVE, ABSENT_COUNTERS_COSTLY);
     sample_miss(sample, METRIC_COUNTERS_AGE, missing);
     sample_miss(sample, METRIC_COUNTERS_SHARE, missing);
     if (device->last_burst > 0 && now - device->last_burst <= longest) {

@@ -85,7 +85,7 @@ int cupti_session_configure(struct cupti_session *session, const struct cupti_co
 int cupti_session_start(struct cupti_session *session)
 {
     int r = on_session(session, session->cupti->pm_start);
-    session->started = r == CUPTI_OK;
+    session->started = session->fresh = r == CUPTI_OK;
     return r;
 }
 
@@ -136,13 +136,14 @@ static int find_span(const struct cupti_session *session, size_t index, struct c
 }
 
 /* The sampler's intervals are equal, so the mean of the samples is the mean over time. */
-static int add_samples(const struct cupti_session *session, size_t completed,
-                       struct cupti_values *values)
+static int add_samples(struct cupti_session *session, size_t completed, struct cupti_values *values)
 {
     double one[CUPTI_MAX_NAMES];
     size_t finite[CUPTI_MAX_NAMES] = {0};
     memset(values->value, 0, sizeof(values->value));
-    for (size_t sample = 0; sample < completed; sample++) {
+    size_t first = session->fresh ? 1 : 0;
+    session->fresh = false;
+    for (size_t sample = first; sample < completed; sample++) {
         int r = evaluate(session, sample, one);
         if (r == CUPTI_OK)
             r = find_span(session, sample, values);

@@ -10,6 +10,7 @@ struct cupti_session {
     size_t device; /* CUDA's index */
     void *object;
     bool started;
+    bool fresh; /* no sample since the start */
 
     const struct cupti_config *config;
     const char *const *names; /* at most CUPTI_MAX_NAMES */
@@ -26,7 +27,8 @@ struct cupti_sampling {
     double sysclk; /* hertz, for a trigger by the system clock */
 };
 
-/* What one decoding gave: means over the samples, in the order of the session's names. */
+/* What one decoding gave: means over the samples, in the order of the session's names. The first
+ * sample after a start is left out: its rates are near 0 on the H200. */
 struct cupti_values {
     size_t samples;
     uint64_t begin; /* nanoseconds on the GPU's clock */
