@@ -102,6 +102,11 @@ static void read_script(void)
     fake_script_read(&script, path);
 }
 
+__attribute__((destructor)) static void forget_script(void)
+{
+    fake_script_free(&script);
+}
+
 static void follow_script(void)
 {
     const char *path = getenv("FAKE_NVML_SCRIPT");
