@@ -101,6 +101,8 @@ int nvml_open_power_state(const struct nvml *nvml, const struct nvml_pci *pci);
 bool nvml_is_suspended(int power_state);
 
 /* nvml_list.c: GPUs and their MIG instances. */
+/* For threads other than the device's reader, which may find the device again meanwhile. */
+nvml_handle nvml_handle_of(struct nvml *nvml, const struct nvml_device *slot);
 MUST_CHECK int nvml_list(struct nvml *nvml);
 void nvml_free_list(struct nvml *nvml);
 bool nvml_list_changed(struct nvml *nvml);

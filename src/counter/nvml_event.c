@@ -20,15 +20,15 @@ static void register_gpus(struct nvml *nvml)
     bool can_wait = nvml->library.call.nvmlEventSetWait_v2 || nvml->library.call.nvmlEventSetWait;
     for (size_t i = 0; i < nvml->counter.device_count; i++) {
         const struct nvml_device *slot = &nvml->devices[i];
-        if (slot->is_mig || !slot->handle)
+        if (slot->is_mig || !nvml_handle_of(nvml, slot))
             continue;
         nvml_return result =
             created == NVML_SUCCESS && !can_wait ? NVML_FUNCTION_NOT_FOUND : created;
         if (!slot->described)
             result = NVML_NOT_SUPPORTED;
         if (result == NVML_SUCCESS)
-            result = NVML_CALL(nvml, nvmlDeviceRegisterEvents, slot->handle, NVML_EVENT_XID,
-                               nvml->events);
+            result = NVML_CALL(nvml, nvmlDeviceRegisterEvents, nvml_handle_of(nvml, slot),
+                               NVML_EVENT_XID, nvml->events);
         set_absence(nvml, slot, nvml_absence(result));
     }
     if (created != NVML_SUCCESS)
@@ -48,6 +48,7 @@ static bool concerns(const struct nvml_device *slot, const struct nvml_device *g
             event->compute_instance == slot->compute_instance);
 }
 
+/* Under the lock. */
 static const struct nvml_device *find_gpu(const struct nvml *nvml, nvml_handle handle)
 {
     for (size_t i = 0; i < nvml->counter.device_count; i++)
@@ -58,12 +59,10 @@ static const struct nvml_device *find_gpu(const struct nvml *nvml, nvml_handle h
 
 static void count_event(struct nvml *nvml, const struct nvml_event *event)
 {
-    const struct nvml_device *gpu = find_gpu(nvml, event->device);
-    if (!gpu || !(event->type & NVML_EVENT_XID))
-        return;
     double now = clock_realtime();
     pthread_mutex_lock(&nvml->lock);
-    for (size_t i = 0; i < nvml->counter.device_count; i++) {
+    const struct nvml_device *gpu = find_gpu(nvml, event->device);
+    for (size_t i = 0; i < nvml->counter.device_count && gpu; i++) {
         struct nvml_device *slot = &nvml->devices[i];
         if (!concerns(slot, gpu, event))
             continue;
@@ -98,7 +97,8 @@ void nvml_poll_events(void *context)
         return;
     struct nvml_event event;
     for (int i = 0; i < EVENTS_AT_ONCE && wait_for_event(nvml, &event) == NVML_SUCCESS; i++)
-        count_event(nvml, &event);
+        if (event.type & NVML_EVENT_XID)
+            count_event(nvml, &event);
 }
 
 void nvml_fill_xid(struct nvml *nvml, const struct nvml_device *slot, struct sample *sample)

@@ -17,10 +17,11 @@ static const enum metric nvlink_metrics[] = {
 
 static void poll_gpu(struct nvml *nvml, struct nvml_device *slot)
 {
+    nvml_handle handle = nvml_handle_of(nvml, slot);
     for (uint32_t direction = NVML_PCIE_TX; direction <= NVML_PCIE_RX; direction++) {
         unsigned kilobytes = 0;
         nvml_return result =
-            NVML_CALL(nvml, nvmlDeviceGetPcieThroughput, slot->handle, direction, &kilobytes);
+            NVML_CALL(nvml, nvmlDeviceGetPcieThroughput, handle, direction, &kilobytes);
         enum absence absence = nvml_absence(result);
         if (absence == ABSENT_NO && kilobytes == NVML_UNAVAILABLE_32)
             absence = ABSENT_NOT_PLAUSIBLE;

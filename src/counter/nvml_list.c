@@ -263,6 +263,14 @@ bool nvml_list_changed(struct nvml *nvml)
     return changed;
 }
 
+nvml_handle nvml_handle_of(struct nvml *nvml, const struct nvml_device *slot)
+{
+    pthread_mutex_lock(&nvml->lock);
+    nvml_handle handle = slot->handle;
+    pthread_mutex_unlock(&nvml->lock);
+    return handle;
+}
+
 int nvml_find_again(struct nvml *nvml, size_t index)
 {
     struct nvml_device *slot = &nvml->devices[index];
