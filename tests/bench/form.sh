@@ -1,4 +1,4 @@
-# Cost of a tick through source, derivation and JSON, for a source that answers at once.
+# Cost of writing a frame in each form.
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
@@ -14,5 +14,8 @@ for count in 1 8 64; do
         echo 'process 0 pid=4242 memory=17G user=alice command="python serve.py"'
         echo 'end 1000000'
     } >"$scratch/$count.sim"
-    "$BUILD_ROOT/tests/bench/bench_tick" "sim to JSON, GPUs: $count" "sim:$scratch/$count.sim@max" json 0.5 || exit 1
+    for form in text json csv; do
+        "$BUILD_ROOT/tests/bench/bench_form" "a frame as $form, GPUs: $count" \
+            "sim:$scratch/$count.sim@max" $form 0.2 || exit 1
+    done
 done
