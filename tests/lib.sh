@@ -51,6 +51,11 @@ expect_same() {
     sed 's/^/# /' difference
 }
 
+# True where a pseudo-terminal can be had; a bare chroot without /dev/pts has none.
+can_open_terminal() {
+    script -qec true /dev/null >/dev/null 2>&1 </dev/null
+}
+
 finish() {
     echo "1..$checks"
     [ "$failures" -eq 0 ]

@@ -99,14 +99,14 @@ expect_exit 0 "ROOFTOP_SOURCE" \
     env "ROOFTOP_SOURCE=sim:$data/one.sim@max" "$ROOFTOP" stat
 
 # On a terminal.
-if command -v script >/dev/null; then
+if can_open_terminal; then
     script -qec "stty cols 60 rows 7; '$ROOFTOP' stat --source 'sim:$data/one.sim@max'" /dev/null \
         </dev/null | tr -d '\r' >out
     [ "$(wc -l <out)" -eq 12 ] && [ "$(grep -c '^TIME' out)" -eq 2 ]
     result $? "the header comes back with each screenful of a terminal"
     expect_text out '^TIME .* SM %$' "columns that do not fit are left out"
 else
-    skip "a terminal" "no script(1) here"
+    skip "a terminal" "no pseudo-terminal here"
 fi
 
 for form in text json csv; do
