@@ -18,6 +18,7 @@ struct settings {
     uint64_t count;
     const char *format;
     const char *metrics;
+    const char *from;
     bool processes;
 };
 
@@ -47,6 +48,11 @@ static const struct option_row options[] = {
      .kind = OPTION_FLAG,
      .offset = offsetof(struct settings, processes),
      .help = "The processes of each GPU too (text and json)"},
+    {.name = "from",
+     .kind = OPTION_TEXT,
+     .offset = offsetof(struct settings, from),
+     .argument = "WHERE",
+     .help = "Begin at this mark of the recording, or this time in it"},
     OPTION_SOURCE(struct settings, watch),
     OPTION_GPU(struct settings, watch),
     OPTIONS_END,
@@ -99,7 +105,7 @@ static void measure_terminal(struct view *view)
     view->rows = size.ws_row;
 }
 
-static int write_frame(struct monitor *monitor, struct view *view, struct strbuf *out)
+static int write_frame(struct monitor *monitor, struct view *view, double begin, struct strbuf *out)
 {
     size_t count = monitor_count(monitor);
     CLEANUP_FREE struct view_gpu *gpus = calloc(count + 1, sizeof(*gpus));
@@ -107,7 +113,13 @@ static int write_frame(struct monitor *monitor, struct view *view, struct strbuf
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         gpus[i] = (struct view_gpu){monitor_device(monitor, i), monitor_reading(monitor, i)};
-    struct view_frame frame = {.time = monitor_time(monitor), .count = count, .gpus = gpus};
+    const struct counter *counter = monitor_counter(monitor);
+    struct view_frame frame = {.begin = begin,
+                               .time = monitor_time(monitor),
+                               .count = count,
+                               .gpus = gpus,
+                               .marks = counter->marks,
+                               .mark_count = counter->mark_count};
 
     strbuf_clear(out);
     measure_terminal(view);
@@ -133,6 +145,7 @@ static int watch(const struct command *command, const struct settings *settings,
                  struct monitor *monitor, struct view *view, struct strbuf *out)
 {
     bool told = false;
+    double begin = 0;
     for (uint64_t written = 0; settings->count == 0 || written < settings->count;) {
         int r = monitor_wait(monitor, PATIENCE);
         if (r == -ENODATA)
@@ -144,9 +157,12 @@ static int watch(const struct command *command, const struct settings *settings,
         tell_failure(command, monitor, &told);
         if (r == 0)
             continue;
-        r = write_frame(monitor, view, out);
+        if (written == 0)
+            begin = monitor_time(monitor) - monitor_interval(monitor);
+        r = write_frame(monitor, view, begin, out);
         if (r < 0)
             return output_result(command, r);
+        begin = monitor_time(monitor);
         written++;
     }
     return EXIT_DONE;
@@ -184,7 +200,10 @@ static int run(const struct command *command, int argc, char **argv)
     view.context = monitor;
     output_start();
     struct strbuf out = {0};
-    code = watch(command, &settings, monitor, &view, &out);
+    if (settings.from)
+        code = watch_seek(command, monitor, settings.from);
+    if (code == EXIT_DONE)
+        code = watch(command, &settings, monitor, &view, &out);
     strbuf_free(&out);
     monitor_close(monitor);
     return code;

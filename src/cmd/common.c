@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/parse.h"
+
 /* The hardware counters advance each 0.1 s: a shorter interval would be empty every other time. */
 static const double SHORTEST_INTERVAL = 0.1;
 
@@ -50,6 +52,34 @@ int watch_open(const struct command *command, const struct watch_options *option
     struct counter_failure failure;
     int r = monitor_open(ret, &config, &failure);
     return r < 0 ? watch_failed(command, r, &failure) : EXIT_DONE;
+}
+
+static bool find_place(const struct counter *counter, const char *where, double *ret_time)
+{
+    for (size_t i = 0; i < counter->mark_count; i++)
+        if (strcmp(counter->marks[i].name, where) == 0) {
+            *ret_time = counter->marks[i].time;
+            return true;
+        }
+    double seconds;
+    if (parse_duration(where, &seconds) < 0 || counter->begin + seconds > counter->end)
+        return false;
+    *ret_time = counter->begin + seconds;
+    return true;
+}
+
+int watch_seek(const struct command *command, struct monitor *monitor, const char *where)
+{
+    const struct counter *counter = monitor_counter(monitor);
+    if (counter->ops->live)
+        return usage_error(command, "--from: '%s': the present has no other times than now", where);
+    double time;
+    if (!find_place(counter, where, &time))
+        return usage_error(command,
+                           "--from: '%s' is no mark, and no time of this recording (%.1f s)", where,
+                           counter->end - counter->begin);
+    int r = monitor_seek(monitor, time);
+    return r < 0 ? run_error(command, "--from: '%s': %s", where, strerror(-r)) : EXIT_DONE;
 }
 
 void output_start(void)

@@ -44,6 +44,11 @@ MUST_CHECK int watch_open(const struct command *command, const struct watch_opti
 /* Says on stderr why a source did not open; returns the exit code that goes with it. */
 int watch_failed(const struct command *command, int error, const struct counter_failure *failure);
 
+/* Goes to a time from the recording's beginning, such as "30s", or to the mark of that name.
+ * Returns EXIT_DONE, or another exit code after saying why. */
+MUST_CHECK int watch_seek(const struct command *command, struct monitor *monitor,
+                          const char *where);
+
 /* The exit code for a source that did not open. */
 int watch_exit_code(int error);
 

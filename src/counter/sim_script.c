@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/utf8.h"
 #include "counter/sim_value.h"
 
 enum { LONGEST_LINE = 8192, MOST_WORDS = 256, MOST_DEVICES = 1024, MOST_CHANGES = 1 << 20 };
@@ -333,13 +334,13 @@ static bool copy_description(struct process_description *description, const char
                              const char *text)
 {
     if (strcmp(key, "user") == 0)
-        snprintf(description->user, sizeof(description->user), "%s", text);
+        utf8_clean(description->user, sizeof(description->user), text);
     else if (strcmp(key, "command") == 0)
-        snprintf(description->command, sizeof(description->command), "%s", text);
+        utf8_clean(description->command, sizeof(description->command), text);
     else if (strcmp(key, "container") == 0)
-        snprintf(description->container, sizeof(description->container), "%s", text);
+        utf8_clean(description->container, sizeof(description->container), text);
     else if (strcmp(key, "cgroup") == 0)
-        snprintf(description->cgroup, sizeof(description->cgroup), "%s", text);
+        utf8_clean(description->cgroup, sizeof(description->cgroup), text);
     else
         return false;
     return true;
@@ -503,7 +504,7 @@ static int mark_line(struct parser *parser)
     struct mark *mark = &script->marks[script->mark_count++];
     *mark = (struct mark){.time = script->begin + parser->now,
                           .end = script->begin + parser->now + seconds};
-    snprintf(mark->name, sizeof(mark->name), "%s", parser->words[1]);
+    utf8_clean(mark->name, sizeof(mark->name), parser->words[1]);
     return 0;
 }
 

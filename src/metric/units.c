@@ -11,6 +11,10 @@ int metric_digits(enum metric_unit unit)
     case UNIT_WATTS:
     case UNIT_CELSIUS:
         return 6;
+    case UNIT_HERTZ:
+    case UNIT_BYTES_PER_SECOND:
+    case UNIT_FLOPS_PER_SECOND:
+        return 9;
     default:
         return 15; /* a byte in a petabyte, and 10 µs of the time since 1970 */
     }

@@ -35,7 +35,7 @@ static void write_header(const struct view *view, struct strbuf *out)
     strbuf_puts(out, ",state,age_seconds");
     for (size_t i = 0; i < view_metric_count(view); i++)
         put_field(out, metric_info(view_metric(view, i))->name);
-    strbuf_puts(out, ",verdict\n");
+    strbuf_puts(out, ",marks,verdict\n");
 }
 
 static void write_identity(const struct device *device, struct strbuf *out)
@@ -65,11 +65,21 @@ static void write_value(struct strbuf *out, enum metric metric, double value)
     }
 }
 
-static void write_gpu(const struct view *view, double time, const struct view_gpu *gpu,
-                      struct strbuf *out)
+static void write_marks(const struct view_frame *frame, struct strbuf *out)
+{
+    struct strbuf names = {0};
+    for (size_t i = 0; i < frame->mark_count; i++)
+        if (view_mark_holds(frame, &frame->marks[i]))
+            strbuf_printf(&names, "%s%s", names.length > 0 ? "; " : "", frame->marks[i].name);
+    put_field(out, strbuf_text(&names));
+    strbuf_free(&names);
+}
+
+static void write_gpu(const struct view *view, const struct view_frame *frame,
+                      const struct view_gpu *gpu, struct strbuf *out)
 {
     const struct sample *sample = &gpu->reading->sample;
-    strbuf_printf(out, "%.*g", metric_digits(UNIT_SECONDS), time);
+    strbuf_printf(out, "%.*g", metric_digits(UNIT_SECONDS), frame->time);
     write_identity(gpu->device, out);
     put_field(out, reading_state_name(gpu->reading->state));
     put_number(out, gpu->reading->age, UNIT_SECONDS);
@@ -80,6 +90,7 @@ static void write_gpu(const struct view *view, double time, const struct view_gp
         else
             strbuf_putc(out, ',');
     }
+    write_marks(frame, out);
     struct strbuf verdict = {0};
     if (gpu->reading->state == READING_OK)
         sol_verdict(gpu->device, sample, &verdict);
@@ -93,7 +104,7 @@ static void write_frame(struct view *view, const struct view_frame *frame, struc
     if (view->lines == 0)
         write_header(view, out);
     for (size_t i = 0; i < frame->count; i++)
-        write_gpu(view, frame->time, &frame->gpus[i], out);
+        write_gpu(view, frame, &frame->gpus[i], out);
     view->lines += frame->count + 1;
 }
 

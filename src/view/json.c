@@ -128,12 +128,23 @@ static void write_gpu(const struct view *view, const struct view_gpu *gpu, struc
     json_object_end(json);
 }
 
+static void write_marks(const struct view_frame *frame, struct json *json)
+{
+    json_key(json, "marks");
+    json_array_begin(json);
+    for (size_t i = 0; i < frame->mark_count; i++)
+        if (view_mark_holds(frame, &frame->marks[i]))
+            json_add_text(json, frame->marks[i].name);
+    json_array_end(json);
+}
+
 static void write_frame(struct view *view, const struct view_frame *frame, struct strbuf *out)
 {
     struct json json = json_start(out);
     json_object_begin(&json);
     json_key(&json, "time");
     json_add_number_digits(&json, frame->time, metric_digits(UNIT_SECONDS));
+    write_marks(frame, &json);
     json_key(&json, "gpus");
     json_array_begin(&json);
     for (size_t i = 0; i < frame->count; i++)

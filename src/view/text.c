@@ -280,12 +280,31 @@ static void write_processes(struct view *view, const struct process_list *list, 
     end_line(view, start, out);
 }
 
+static bool is_header_due(const struct view *view)
+{
+    return view->lines == 0 || (view->rows > 1 && view->lines + 1 >= view->rows);
+}
+
+static void write_marks(struct view *view, const struct view_frame *frame, struct strbuf *out)
+{
+    for (size_t i = 0; i < frame->mark_count; i++) {
+        size_t start = out->length;
+        if (!view_mark_begins(frame, &frame->marks[i]))
+            continue;
+        strbuf_printf(out, "-- %s", frame->marks[i].name);
+        end_line(view, start, out);
+    }
+}
+
 static void write_frame(struct view *view, const struct view_frame *frame, struct strbuf *out)
 {
     char time[16];
     clock_format_time(frame->time, time, sizeof(time));
+    if (is_header_due(view))
+        write_header(view, out);
+    write_marks(view, frame, out);
     for (size_t i = 0; i < frame->count; i++) {
-        if (view->lines == 0 || (view->rows > 1 && view->lines + 1 >= view->rows))
+        if (is_header_due(view))
             write_header(view, out);
         write_gpu(view, time, &frame->gpus[i], out);
         if (view->processes)

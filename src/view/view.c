@@ -26,3 +26,13 @@ enum metric view_metric(const struct view *view, size_t i)
 {
     return view->metrics ? view->metrics[i] : (enum metric)i;
 }
+
+bool view_mark_begins(const struct view_frame *frame, const struct mark *mark)
+{
+    return mark->time >= frame->begin && mark->time < frame->time;
+}
+
+bool view_mark_holds(const struct view_frame *frame, const struct mark *mark)
+{
+    return view_mark_begins(frame, mark) || (mark->time < frame->time && mark->end > frame->begin);
+}

@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "counter/frame.h"
 #include "metric/device.h"
+#include "metric/mark.h"
 #include "metric/process.h"
 
 struct view_gpu {
@@ -15,9 +16,12 @@ struct view_gpu {
 };
 
 struct view_frame {
-    double time; /* seconds since 1970 */
+    double begin; /* seconds since 1970: the end of the frame before */
+    double time;  /* and of this one */
     size_t count;
     const struct view_gpu *gpus;
+    const struct mark *marks; /* all of the recording */
+    size_t mark_count;
 };
 
 struct view {
@@ -54,3 +58,8 @@ enum metric view_metric(const struct view *view, size_t i);
 /* For the forms: the numbers of a device that tell its MIG instance, in order. */
 enum { VIEW_IDENTITY_COUNT = 3 };
 extern const enum device_number view_identity[VIEW_IDENTITY_COUNT];
+
+/* For the forms: the mark begins, or holds, between the frame's begin (with it) and
+ * its time (without it). */
+bool view_mark_begins(const struct view_frame *frame, const struct mark *mark);
+bool view_mark_holds(const struct view_frame *frame, const struct mark *mark);

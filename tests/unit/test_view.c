@@ -39,7 +39,19 @@ static void set_scene(void)
     sample_set(sample, METRIC_ENERGY, 123456789.25);
     scene.readings[1].state = READING_LOST;
     scene.readings[1].age = 12.5;
-    scene.frame = (struct view_frame){.time = 1700000000.125, .count = 2, .gpus = scene.gpus};
+    /* A span that is over, one that goes on, a moment, and one that comes. */
+    static const struct mark marks[] = {
+        {1699999990, 1699999999.125, "one"},
+        {1699999990, 1700000001, "two"},
+        {1699999999.125, 1699999999.125, "three"},
+        {1700000000.125, 1700000001, "four"},
+    };
+    scene.frame = (struct view_frame){.begin = 1699999999.125,
+                                      .time = 1700000000.125,
+                                      .count = 2,
+                                      .gpus = scene.gpus,
+                                      .marks = marks,
+                                      .mark_count = ARRAY_SIZE(marks)};
 }
 
 static const struct process_description *describe(void *context, pid_t pid)
@@ -104,11 +116,11 @@ static void csv_has_one_header_and_quotes(void **state)
     char *first = output(&view);
     assert_starts(first, "time,index,uuid,name,parent_index,gpu_instance_id,compute_instance_id,"
                          "state,age_seconds,compute_sol_ratio,compute_sol_pipe,throttle_reasons,"
-                         "energy_joules_total,sm_active_ratio,verdict\n");
+                         "energy_joules_total,sm_active_ratio,marks,verdict\n");
     const char with_values[] = "1700000000.125,0,GPU-1,\"A \"\"B\"\", C\",,,,ok,0,0.934,tensor,"
-                               "idle power_cap,123456789.25,,";
+                               "idle power_cap,123456789.25,,two; three,";
     assert_starts(line(first, 1), with_values);
-    assert_string_equal(line(first, 2), "1700000000.125,1,,,0,,,lost,12.5,,,,,,\n");
+    assert_string_equal(line(first, 2), "1700000000.125,1,,,0,,,lost,12.5,,,,,,two; three,\n");
     char *second = output(&view);
     assert_starts(second, with_values);
     free(first);
@@ -143,6 +155,9 @@ static void json_has_every_metric_once(void **state)
     struct view view = {.form = &view_json};
     json_t *root = parse(&view);
     assert_float_equal(json_number_value(json_object_get(root, "time")), 1700000000.125, 1e-6);
+    json_t *marks = json_object_get(root, "marks");
+    assert_int_equal(json_array_size(marks), 2);
+    assert_string_equal(json_string_value(json_array_get(marks, 1)), "three");
     json_t *first = gpu(root, 0);
     assert_int_equal(json_integer_value(json_object_get(first, "index")), 0);
     assert_string_equal(text_of(first, "name"), "A \"B\", C");
@@ -196,9 +211,10 @@ static void text_says_what_is_lost(void **state)
     struct view view = {.form = &view_text};
     char *text = output(&view);
     assert_starts(text, "TIME       GPU COMPUTE %   MEMORY %  BOUND");
-    assert_starts(line(text, 1) + 10,
+    assert_starts(line(text, 1), "-- three\n");
+    assert_starts(line(text, 2) + 10,
                   "   0 93.4 tensor    -      -           -     - 1980*    -     -");
-    assert_string_equal(line(text, 2) + 10, " 0/1 lost for 12.5 s: the GPU is lost\n");
+    assert_string_equal(line(text, 3) + 10, " 0/1 lost for 12.5 s: the GPU is lost\n");
     free(text);
 }
 
@@ -222,11 +238,11 @@ static void text_cuts_no_number(void **state)
     set_scene();
     struct view whole = {.form = &view_text};
     char *all = output(&whole);
-    const char *wide = line(all, 1);
+    const char *wide = line(all, 2);
     for (size_t columns = 14; columns < 14 + 78; columns++) {
         struct view view = {.form = &view_text, .columns = columns, .rows = 24};
         char *text = output(&view);
-        const char *narrow = line(text, 1);
+        const char *narrow = line(text, 2);
         size_t length = strcspn(narrow, "\n");
         assert_int_equal(strncmp(narrow, wide, length), 0);
         assert_non_null(strchr(" \n", wide[length]));
@@ -249,7 +265,7 @@ static void text_repeats_the_header_on_a_terminal(void **state)
 {
     (void)state;
     set_scene();
-    struct view terminal = {.form = &view_text, .columns = 100, .rows = 6};
+    struct view terminal = {.form = &view_text, .columns = 100, .rows = 8};
     struct view pipe = {.form = &view_text};
     struct strbuf on_terminal = {0};
     struct strbuf in_pipe = {0};
@@ -275,11 +291,11 @@ static void text_shows_chosen_metrics_and_processes(void **state)
                         .describe = describe};
     char *text = output(&view);
     assert_starts(text, "TIME       GPU compute_sol_ratio compute_sol_pipe\n");
-    assert_starts(line(text, 1) + 10, "   0            93.4 %           tensor\n");
-    assert_starts(line(text, 2),
+    assert_starts(line(text, 2) + 10, "   0            93.4 %           tensor\n");
+    assert_starts(line(text, 3),
                   "               pid 7          3.00 GiB  ann        python a\"b\n");
-    assert_starts(line(text, 3), "               pid 8                 -  not visible from here");
-    assert_non_null(strstr(line(text, 4), "processes are not known"));
+    assert_starts(line(text, 4), "               pid 8                 -  not visible from here");
+    assert_non_null(strstr(line(text, 5), "processes are not known"));
     free(text);
 }
 
