@@ -41,6 +41,17 @@ void stage_put_file(struct stage *stage, const char *path, const char *text)
     write_file(full, text);
 }
 
+void stage_add_to_file(struct stage *stage, const char *path, const char *text)
+{
+    char full[512];
+    snprintf(full, sizeof(full), "%s%s", stage->folder, path);
+    FILE *file = fopen(full, "ae");
+    if (!file)
+        abort();
+    fputs(text, file);
+    fclose(file);
+}
+
 static void make_folder(struct stage *stage)
 {
     if (stage->folder[0])
@@ -78,8 +89,11 @@ int stage_open(struct stage *stage, const char *library, const char *script)
     stage_set_time(stage, 0);
     char text[16384];
     char path[128];
-    snprintf(text, sizeof(text), "clock %s/clock\nlog %s/log\n%s", stage->folder, stage->folder,
-             script);
+    if (stage->fake_is_plain)
+        snprintf(text, sizeof(text), "%s", script);
+    else
+        snprintf(text, sizeof(text), "clock %s/clock\nlog %s/log\n%s", stage->folder, stage->folder,
+                 script);
     path_of(stage, "script", path, sizeof(path));
     write_file(path, text);
     setenv("FAKE_NVML_SCRIPT", path, 1);

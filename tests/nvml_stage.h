@@ -4,6 +4,8 @@
 #include "counter/nvml.h"
 
 struct stage {
+    bool fake_is_plain; /* set before opening: the fake goes by real time, logs and allocates
+                           nothing */
     struct counter_failure failure;
     struct counter *counter;
     struct sample sample;
@@ -22,6 +24,7 @@ void stage_set_time(struct stage *stage, double seconds);
 int stage_read(struct stage *stage, size_t device);
 /* Puts a file below the stage's folder, which is the source's root: "/proc/12/comm". */
 void stage_put_file(struct stage *stage, const char *path, const char *text);
+void stage_add_to_file(struct stage *stage, const char *path, const char *text);
 /* How often the library was called so; `call` as in the fake's log. */
 unsigned stage_count_calls(struct stage *stage, const char *call);
 

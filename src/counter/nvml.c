@@ -3,14 +3,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
 static const double EVENT_PERIOD = 0.25;
 static const double LINK_PERIOD = 1;
 
-/* ROOFTOP_HOST_ROOT is put before /sys and /proc, for tests and for containers that see the host's
- * elsewhere. */
+/* ROOFTOP_HOST_ROOT is put before /sys, /proc and /dev/kmsg, for tests and for containers that see
+ * the host's elsewhere. */
 static void find_root(struct nvml *nvml)
 {
     const char *root = secure_getenv("ROOFTOP_HOST_ROOT");
@@ -67,6 +68,8 @@ static void nvml_close(struct counter *counter)
         return;
     if (nvml->events)
         NVML_CALL(nvml, nvmlEventSetFree, nvml->events);
+    if (nvml->kernel_log >= 0)
+        close(nvml->kernel_log);
     nvml_free_list(nvml);
     nvml_library_close(&nvml->library);
     pthread_mutex_destroy(&nvml->lock);
@@ -80,6 +83,7 @@ static int nvml_open(struct counter **ret, const char *argument, struct counter_
         return -ENOMEM;
     nvml->counter.ops = &nvml_counter;
     nvml->now = clock_monotonic;
+    nvml->kernel_log = -1;
     pthread_mutex_init(&nvml->lock, NULL);
     find_root(nvml);
 

@@ -23,6 +23,27 @@ struct nvml_xid {
     double last_time; /* seconds since 1970 */
 };
 
+/* An Xid error in the kernel's log. */
+struct nvml_kernel_xid {
+    unsigned domain;
+    unsigned bus;
+    unsigned device;
+    unsigned gpu_instance; /* NVML_UNAVAILABLE_32 where it names none */
+    unsigned compute_instance;
+    unsigned code;
+};
+
+/* NVML's events and the kernel's log tell of the same errors, and each of some that the other
+ * leaves out. An error that the one has told of is not counted again when the other does. */
+enum nvml_xid_origin { NVML_XID_EVENT, NVML_XID_LOG };
+enum { NVML_XID_MEMORY = 16 };
+
+struct nvml_told_xid {
+    enum nvml_xid_origin origin;
+    uint64_t code;
+    double time; /* seconds since 1970; 0 where it is told of by both, or empty */
+};
+
 /* PCIe rates where there is no GPM, under the source's lock. */
 struct nvml_pcie {
     enum absence absence[2]; /* by enum nvml_pcie_counter */
@@ -51,7 +72,10 @@ struct nvml_device {
     struct gpm *gpm;
     enum absence gpm_absence; /* why there is none */
 
+    struct nvml_pci pci; /* of a GPU; zero where not known */
     struct nvml_xid xid;
+    struct nvml_told_xid told[NVML_XID_MEMORY]; /* of a GPU; the event thread's own */
+    unsigned told_count;
     struct nvml_pcie pcie;
     atomic_bool is_read; /* the slow PCIe call is made for devices that someone looks at */
 
@@ -75,7 +99,9 @@ struct nvml {
 
     pthread_mutex_t lock;
     nvml_event_set events; /* NULL where there is none */
-    bool events_tried;     /* the event thread's own */
+    bool events_tried;     /* the event thread's own, as the following two */
+    int kernel_log;        /* descriptor, or -1 */
+    char kernel_text[8192];
     struct ticker event_ticker;
     struct ticker link_ticker;
 };
@@ -119,6 +145,12 @@ nvml_return nvml_list_processes(struct nvml *nvml, struct nvml_device *slot,
 /* nvml_event.c */
 void nvml_poll_events(void *nvml);
 void nvml_fill_xid(struct nvml *nvml, const struct nvml_device *slot, struct sample *sample);
+
+/* nvml_kernel_log.c */
+void nvml_open_kernel_log(struct nvml *nvml);
+/* Calls back for each Xid that has come since the last call. */
+void nvml_read_kernel_log(struct nvml *nvml,
+                          void (*each)(struct nvml *nvml, const struct nvml_kernel_xid *xid));
 
 /* nvml_link.c */
 double nvml_field_number(const struct nvml_field_value *value);

@@ -4,6 +4,7 @@
 
 /* The wait only collects what is queued already. */
 enum { WAIT_MILLISECONDS = 1, EVENTS_AT_ONCE = 64 };
+static const double SAME_ERROR_PERIOD = 10;
 
 static void set_absence(struct nvml *nvml, const struct nvml_device *gpu, enum absence absence)
 {
@@ -29,7 +30,8 @@ static void register_gpus(struct nvml *nvml)
         if (result == NVML_SUCCESS)
             result = NVML_CALL(nvml, nvmlDeviceRegisterEvents, nvml_handle_of(nvml, slot),
                                NVML_EVENT_XID, nvml->events);
-        set_absence(nvml, slot, nvml_absence(result));
+        bool is_logged = nvml->kernel_log >= 0 && slot->pci.bus_id[0];
+        set_absence(nvml, slot, is_logged ? ABSENT_NO : nvml_absence(result));
     }
     if (created != NVML_SUCCESS)
         nvml->events = NULL;
@@ -48,21 +50,48 @@ static bool concerns(const struct nvml_device *slot, const struct nvml_device *g
             event->compute_instance == slot->compute_instance);
 }
 
-/* Under the lock. */
-static const struct nvml_device *find_gpu(const struct nvml *nvml, nvml_handle handle)
+static struct nvml_device *find_gpu(struct nvml *nvml, nvml_handle handle)
 {
     for (size_t i = 0; i < nvml->counter.device_count; i++)
-        if (nvml->devices[i].handle == handle)
+        if (nvml_handle_of(nvml, &nvml->devices[i]) == handle)
             return &nvml->devices[i];
     return NULL;
 }
 
-static void count_event(struct nvml *nvml, const struct nvml_event *event)
+static struct nvml_device *find_gpu_at(struct nvml *nvml, const struct nvml_kernel_xid *xid)
+{
+    for (size_t i = 0; i < nvml->counter.device_count; i++) {
+        const struct nvml_pci *pci = &nvml->devices[i].pci;
+        if (pci->bus_id[0] && pci->domain == xid->domain && pci->bus == xid->bus &&
+            pci->device == xid->device)
+            return &nvml->devices[i];
+    }
+    return NULL;
+}
+
+/* Whether the other origin has told of it already. */
+static bool is_told(struct nvml_device *gpu, enum nvml_xid_origin origin, uint64_t code, double now)
+{
+    for (size_t i = 0; i < NVML_XID_MEMORY; i++) {
+        struct nvml_told_xid *told = &gpu->told[i];
+        if (told->origin != origin && told->code == code && now - told->time < SAME_ERROR_PERIOD) {
+            told->time = 0;
+            return true;
+        }
+    }
+    gpu->told[gpu->told_count++ % NVML_XID_MEMORY] =
+        (struct nvml_told_xid){.origin = origin, .code = code, .time = now};
+    return false;
+}
+
+static void count_xid(struct nvml *nvml, struct nvml_device *gpu, enum nvml_xid_origin origin,
+                      const struct nvml_event *event)
 {
     double now = clock_realtime();
+    if (is_told(gpu, origin, event->data, now))
+        return;
     pthread_mutex_lock(&nvml->lock);
-    const struct nvml_device *gpu = find_gpu(nvml, event->device);
-    for (size_t i = 0; i < nvml->counter.device_count && gpu; i++) {
+    for (size_t i = 0; i < nvml->counter.device_count; i++) {
         struct nvml_device *slot = &nvml->devices[i];
         if (!concerns(slot, gpu, event))
             continue;
@@ -71,6 +100,25 @@ static void count_event(struct nvml *nvml, const struct nvml_event *event)
         slot->xid.last_time = now;
     }
     pthread_mutex_unlock(&nvml->lock);
+}
+
+static void count_event(struct nvml *nvml, const struct nvml_event *event)
+{
+    struct nvml_device *gpu = find_gpu(nvml, event->device);
+    if (gpu && event->type & NVML_EVENT_XID)
+        count_xid(nvml, gpu, NVML_XID_EVENT, event);
+}
+
+static void count_logged(struct nvml *nvml, const struct nvml_kernel_xid *xid)
+{
+    struct nvml_device *gpu = find_gpu_at(nvml, xid);
+    struct nvml_event event = {
+        .data = xid->code,
+        .gpu_instance = xid->gpu_instance,
+        .compute_instance = xid->compute_instance,
+    };
+    if (gpu)
+        count_xid(nvml, gpu, NVML_XID_LOG, &event);
 }
 
 static nvml_return wait_for_event(struct nvml *nvml, struct nvml_event *event)
@@ -91,14 +139,14 @@ void nvml_poll_events(void *context)
     struct nvml *nvml = context;
     if (!nvml->events_tried) {
         nvml->events_tried = true;
+        nvml_open_kernel_log(nvml);
         register_gpus(nvml);
     }
-    if (!nvml->events)
-        return;
     struct nvml_event event;
-    for (int i = 0; i < EVENTS_AT_ONCE && wait_for_event(nvml, &event) == NVML_SUCCESS; i++)
-        if (event.type & NVML_EVENT_XID)
-            count_event(nvml, &event);
+    for (int i = 0;
+         i < EVENTS_AT_ONCE && nvml->events && wait_for_event(nvml, &event) == NVML_SUCCESS; i++)
+        count_event(nvml, &event);
+    nvml_read_kernel_log(nvml, count_logged);
 }
 
 void nvml_fill_xid(struct nvml *nvml, const struct nvml_device *slot, struct sample *sample)

@@ -161,6 +161,7 @@ static void fill_gpu(struct nvml *nvml, const struct entry *entry, struct nvml_d
         name_unanswering(nvml, entry->result, device);
         return;
     }
+    slot->pci = entry->pci;
     slot->power_state = nvml_open_power_state(nvml, &entry->pci);
     device_set_text(device, DEVICE_PCI_ADDRESS, entry->pci.bus_id);
     nvml_identify_gpu(nvml, slot->handle, device);

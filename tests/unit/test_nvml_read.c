@@ -8,6 +8,7 @@
 
 #include "base/strbuf.h"
 
+#include "allocations.h"
 #include "cmocka_test.h"
 #include "nvml_stage.h"
 
@@ -505,6 +506,40 @@ static void counts_xid_errors(void **state)
     expect(METRIC_XID_ERRORS, 2);
 }
 
+static void counts_xid_errors_of_the_kernel_log(void **state)
+{
+    (void)state;
+    const char *old = "6,1,2,-;NVRM: Xid (PCI:0000:01:00): 13, old\n";
+    const char *script = "gpu h200\nnvmlDeviceRegisterEvents -> 3\n"
+                         "gpu h200\nat 1\ndevice 1\nxid 79\nxid 31\n";
+    stage_set_time(&stage, 0);
+    stage_put_file(&stage, "/dev/kmsg", old);
+    open_script("fake_nvml", script);
+    read_at(0, 0);
+    expect(METRIC_XID_ERRORS, 0);
+
+    stage_add_to_file(&stage, "/dev/kmsg",
+                      "6,2,3,-;NVRM: Xid (PCI:0000:01:00): 119, pid=1, name=a, Timeout\n"
+                      " SUBSYSTEM=pci\n"
+                      "6,3,4,-;NVRM: Xid (PCI:0000:77:00): 13, another machine's\n"
+                      "6,4,5,-;NVRM: Xid (PCI:zz\n"
+                      "6,5,6,-;NVRM: Xid (PCI:0000:01:00\n"
+                      "6,6,7,-;NVRM: Xid (0000:02:00): 79, GPU has fallen off the bus\n");
+    stage_set_time(&stage, 1);
+    nvml_poll_events(stage.counter);
+    read_at(1, 0);
+    expect(METRIC_XID_ERRORS, 1);
+    expect(METRIC_XID_LAST_CODE, 119);
+    read_at(1, 1);
+    expect(METRIC_XID_ERRORS, 2); /* 79 was told of twice */
+
+    stage_add_to_file(&stage, "/dev/kmsg", "6,7,8,-;NVRM: Xid (PCI:0000:02:00): 79, once more\n");
+    nvml_poll_events(stage.counter);
+    read_at(1.1, 1);
+    expect(METRIC_XID_ERRORS, 3);
+    expect(METRIC_XID_LAST_CODE, 79);
+}
+
 static const struct process *process(pid_t pid)
 {
     for (size_t i = 0; i < stage.processes.count; i++)
@@ -592,6 +627,25 @@ static void says_that_processes_cannot_be_listed(void **state)
     expect(METRIC_POWER, 601.75);
 }
 
+static void reads_without_allocating(void **state)
+{
+    (void)state;
+    if (!allocations_are_counted())
+        return;
+    stage.fake_is_plain = true;
+    open_script("fake_nvml", "gpu h200\ngpu a100\nprocesses compute 10:1 20:2\n");
+    unsigned long allocations = 0;
+    for (int tick = 0; tick < 25; tick++)
+        for (size_t device = 0; device < 2; device++) {
+            stage_set_time(&stage, tick * 0.1);
+            unsigned long before = allocations_so_far();
+            assert_int_equal(stage_read(&stage, device), 0);
+            allocations += allocations_so_far() - before;
+        }
+    assert_int_equal(allocations, 0);
+    expect(METRIC_POWER, 251.5);
+}
+
 #define CASE(function) cmocka_unit_test_teardown(function, clean_up)
 
 int main(void)
@@ -620,10 +674,12 @@ int main(void)
         CASE(reads_others_while_one_hangs),
         CASE(reads_instances),
         CASE(counts_xid_errors),
+        CASE(counts_xid_errors_of_the_kernel_log),
         CASE(lists_processes_of_each_kind_once),
         CASE(measures_the_layout_of_processes),
         CASE(bounds_the_list_of_processes),
         CASE(says_that_processes_cannot_be_listed),
+        CASE(reads_without_allocating),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
