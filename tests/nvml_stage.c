@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static double time_now;
+static _Atomic double time_now; /* threads of the source read it */
 
 static double stage_time(void)
 {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -426,7 +427,7 @@ static void *read_second(void *argument)
 {
     static struct sample sample;
     static struct process_list processes;
-    *(int *)argument = nvml_counter.read(stage.counter, 1, &sample, &processes);
+    *(atomic_int *)argument = nvml_counter.read(stage.counter, 1, &sample, &processes);
     return NULL;
 }
 
@@ -438,7 +439,7 @@ static void reads_others_while_one_hangs(void **state)
     snprintf(script, sizeof(script), "gpu h200\ngpu h200\nnvmlDeviceGetPowerUsage -> hang %s/go\n",
              stage.folder);
     open_script("fake_nvml", script);
-    int result = 1;
+    atomic_int result = 1;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, read_second, &result), 0);
     while (stage_count_calls(&stage, "nvmlDeviceGetPowerUsage 1") == 0)
