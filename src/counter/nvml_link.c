@@ -124,44 +124,66 @@ void nvml_read_nvlink(struct nvml *nvml, struct nvml_device *slot, double now,
     }
 }
 
-/* Links that are up, by the function or, where it is not supported, by the field. */
-static unsigned count_links(struct nvml *nvml, nvml_handle handle, bool *ret_known)
+/* Links that are up, from the function for it; false where it is not supported. */
+static bool count_links(struct nvml *nvml, nvml_handle handle, unsigned *ret)
 {
-    unsigned count = 0;
-    *ret_known = false;
+    *ret = 0;
     for (unsigned link = 0; link < NVML_MAX_LINKS; link++) {
         uint32_t active = 0;
-        nvml_return result = NVML_CALL(nvml, nvmlDeviceGetNvLinkState, handle, link, &active);
-        if (result != NVML_SUCCESS) {
-            struct nvml_field_value state = {
-                .field = NVML_FIELD_NVLINK_STATE, .scope = link, .result = NVML_NOT_SUPPORTED};
-            result = NVML_CALL(nvml, nvmlDeviceGetFieldValues, handle, 1, &state);
-            if (result == NVML_SUCCESS)
-                result = state.result;
-            active = state.value.u32;
-        }
-        if (result != NVML_SUCCESS)
-            break;
-        *ret_known = true;
-        count += active == 1;
+        if (NVML_CALL(nvml, nvmlDeviceGetNvLinkState, handle, link, &active) != NVML_SUCCESS)
+            return link > 0;
+        *ret += active == 1;
     }
-    return count;
+    return true;
+}
+
+/* The same from the fields, in one call: each may take a fraction of a millisecond. */
+static bool count_links_by_field(struct nvml *nvml, nvml_handle handle, unsigned *ret)
+{
+    struct nvml_field_value states[NVML_MAX_LINKS];
+    for (uint32_t link = 0; link < NVML_MAX_LINKS; link++)
+        states[link] = (struct nvml_field_value){
+            .field = NVML_FIELD_NVLINK_STATE,
+            .scope = link,
+            .result = NVML_NOT_SUPPORTED,
+        };
+    if (NVML_CALL(nvml, nvmlDeviceGetFieldValues, handle, NVML_MAX_LINKS, states) != NVML_SUCCESS)
+        return false;
+    *ret = 0;
+    bool known = false;
+    for (size_t link = 0; link < NVML_MAX_LINKS; link++) {
+        if (states[link].result != NVML_SUCCESS)
+            continue;
+        known = true;
+        *ret += nvml_field_number(&states[link]) == 1;
+    }
+    return known;
+}
+
+/* Bytes per second and direction of a link that is up, or 0. */
+static double link_speed(struct nvml *nvml, nvml_handle handle)
+{
+    static const enum nvml_field fields[] = {NVML_FIELD_NVLINK_COMMON_SPEED,
+                                             NVML_FIELD_NVLINK_SPEED};
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+        struct nvml_field_value speed = {.field = fields[i], .result = NVML_NOT_SUPPORTED};
+        if (NVML_CALL(nvml, nvmlDeviceGetFieldValues, handle, 1, &speed) != NVML_SUCCESS ||
+            speed.result != NVML_SUCCESS)
+            continue;
+        double megabytes = nvml_field_number(&speed);
+        if (megabytes > 0 && megabytes < 1e6)
+            return megabytes * 1e6;
+    }
+    return 0;
 }
 
 void nvml_describe_nvlink(struct nvml *nvml, nvml_handle handle, struct device *device)
 {
-    bool known;
-    unsigned count = count_links(nvml, handle, &known);
-    if (!known)
+    unsigned count = 0;
+    if (!count_links(nvml, handle, &count) && !count_links_by_field(nvml, handle, &count))
         return;
     device_set_number(device, DEVICE_NVLINK_COUNT, count);
-    struct nvml_field_value speed = {.field = NVML_FIELD_NVLINK_COMMON_SPEED,
-                                     .result = NVML_NOT_SUPPORTED};
-    if (count == 0 ||
-        NVML_CALL(nvml, nvmlDeviceGetFieldValues, handle, 1, &speed) != NVML_SUCCESS ||
-        speed.result != NVML_SUCCESS)
-        return;
-    double megabytes = nvml_field_number(&speed);
-    if (megabytes > 0 && megabytes < 1e6)
-        device_set_number(device, DEVICE_NVLINK_BANDWIDTH, count * megabytes * 1e6);
+    double speed = count > 0 ? link_speed(nvml, handle) : 0;
+    if (speed > 0)
+        device_set_number(device, DEVICE_NVLINK_BANDWIDTH, count * speed);
 }

@@ -93,6 +93,25 @@ static void describes_an_a100(void **state)
     expect_number(0, DEVICE_NVLINK_BANDWIDTH, 12 * 25781e6);
 }
 
+static void counts_links_that_are_up(void **state)
+{
+    (void)state;
+    const char *script = "gpu h200\n"
+                         "nvmlDeviceGetFieldValues 165 3 -> 0 type 1 value 0\n"
+                         "nvmlDeviceGetFieldValues 165 4 -> 3\n"
+                         "nvmlDeviceGetFieldValues 90 -> 3\n"
+                         "gpu h200\n"
+                         "nvmlDeviceGetFieldValues 165 -> 0 type 1 value 0\n"
+                         "gpu h200\n"
+                         "nvmlDeviceGetFieldValues 165 -> 3\n";
+    assert_int_equal(stage_open(&stage, "fake_nvml", script), 0);
+    expect_number(0, DEVICE_NVLINK_COUNT, 16);
+    expect_number(0, DEVICE_NVLINK_BANDWIDTH, 16 * 26562e6);
+    expect_number(1, DEVICE_NVLINK_COUNT, 0);
+    assert_false(device_knows(device(1), DEVICE_NVLINK_BANDWIDTH));
+    assert_false(device_knows(device(2), DEVICE_NVLINK_COUNT));
+}
+
 static void leaves_unknown_what_a_gpu_does_not_say(void **state)
 {
     (void)state;
@@ -286,6 +305,7 @@ int main(void)
         CASE(says_why_it_does_not_start),
         CASE(describes_an_h200),
         CASE(describes_an_a100),
+        CASE(counts_links_that_are_up),
         CASE(leaves_unknown_what_a_gpu_does_not_say),
         CASE(opens_an_old_library),
         CASE(lists_many),
