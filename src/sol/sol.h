@@ -22,7 +22,7 @@ void sol_percent(double ratio, struct strbuf *out);
 void sol_pipe_words(const struct sample *sample, struct strbuf *out); /* "tensor", "FP32" */
 /* "HBM", "DRAM", "L2", "L1"; "HBM only" where no cache is seen. */
 void sol_level_words(const struct device *device, const struct sample *sample, struct strbuf *out);
-/* "PCIe host-to-device", "NVLink incoming" */
+/* "PCIe host-to-device", "NVLink incoming", "NVLink both ways" where the directions are alike */
 void sol_link_words(const struct sample *sample, struct strbuf *out);
 
 /* "HBM", or "DRAM" for other kinds and where it is not known. */

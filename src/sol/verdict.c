@@ -1,10 +1,14 @@
 #include "sol/sol.h"
 
+#include "sol/bound.h"
+
 /* Below it an engine's rests are worth a word. */
 static const double FULLY_BUSY = 0.9;
 /* SMs that have work less than this sleep, for a person's purposes. */
 static const double ASLEEP = 0.05;
 static const double MOSTLY = 0.5;
+/* Directions that differ by less are the same, for a person's purposes. */
+static const double ALIKE = 0.95;
 
 void sol_percent(double ratio, struct strbuf *out)
 {
@@ -58,15 +62,33 @@ void sol_level_words(const struct device *device, const struct sample *sample, s
         strbuf_puts(out, " only");
 }
 
+/* A collective operation loads both directions alike; which is ahead changes from sample to sample.
+ */
+static bool both_ways(const struct sample *sample)
+{
+    enum label link = (enum label)sample_get(sample, METRIC_LINK_SOL_NAME, LABEL_LINK_PCIE_RX);
+    bool nvlink = link == LABEL_LINK_NVLINK_RX || link == LABEL_LINK_NVLINK_TX;
+    double rx = sample_get(sample, nvlink ? METRIC_NVLINK_RX : METRIC_PCIE_RX, 0);
+    double tx = sample_get(sample, nvlink ? METRIC_NVLINK_TX : METRIC_PCIE_TX, 0);
+    return fmin(rx, tx) >= ALIKE * fmax(rx, tx);
+}
+
 void sol_link_words(const struct sample *sample, struct strbuf *out)
 {
-    static const char *const words[LABEL_COUNT] = {
+    static const char *const one_way[LABEL_COUNT] = {
         [LABEL_LINK_PCIE_RX] = "PCIe host-to-device",
         [LABEL_LINK_PCIE_TX] = "PCIe device-to-host",
         [LABEL_LINK_NVLINK_RX] = "NVLink incoming",
         [LABEL_LINK_NVLINK_TX] = "NVLink outgoing",
     };
-    strbuf_puts(out, words_of(sample, METRIC_LINK_SOL_NAME, words));
+    static const char *const two_ways[LABEL_COUNT] = {
+        [LABEL_LINK_PCIE_RX] = "PCIe both ways",
+        [LABEL_LINK_PCIE_TX] = "PCIe both ways",
+        [LABEL_LINK_NVLINK_RX] = "NVLink both ways",
+        [LABEL_LINK_NVLINK_TX] = "NVLink both ways",
+    };
+    strbuf_puts(out,
+                words_of(sample, METRIC_LINK_SOL_NAME, both_ways(sample) ? two_ways : one_way));
 }
 
 static void add_gaps(const struct sample *sample, struct strbuf *out)
@@ -85,13 +107,18 @@ static void add_sm_time(const struct sample *sample, struct strbuf *out)
     strbuf_puts(out, " of the time");
 }
 
-static void say_link(const struct sample *sample, struct strbuf *out)
+static void add_link(const struct sample *sample, struct strbuf *out)
 {
-    strbuf_puts(out, "link-bound: ");
     sol_link_words(sample, out);
     strbuf_puts(out, " at ");
     add_percent(sample, METRIC_LINK_SOL, out);
     strbuf_puts(out, " of its peak");
+}
+
+static void say_link(const struct sample *sample, struct strbuf *out)
+{
+    strbuf_puts(out, "link-bound: ");
+    add_link(sample, out);
     if (!sample_has(sample, METRIC_SM_ACTIVE))
         return;
     if (sample->value[METRIC_SM_ACTIVE] < ASLEEP) {
@@ -102,11 +129,23 @@ static void say_link(const struct sample *sample, struct strbuf *out)
     add_sm_time(sample, out);
 }
 
+static bool only_copies(const struct sample *sample)
+{
+    return sample_get(sample, METRIC_GRAPHICS_ACTIVE, 1) < BOUND_IDLE &&
+           sample_get(sample, METRIC_SM_ACTIVE, 1) < BOUND_IDLE &&
+           sample_get(sample, METRIC_LINK_SOL, 0) >= BOUND_IDLE;
+}
+
 static void say_latency(const struct sample *sample, struct strbuf *out)
 {
     strbuf_puts(out, "latency-bound: ");
     if (!sample_has(sample, METRIC_SM_ACTIVE)) {
         strbuf_puts(out, "busy, but nothing is near its limit");
+        return;
+    }
+    if (only_copies(sample)) {
+        strbuf_puts(out, "only copies run, ");
+        add_link(sample, out);
         return;
     }
     add_sm_time(sample, out);

@@ -255,7 +255,17 @@ static void says_a_plain_sentence(void **state)
         struct sample sample = derived(&device, cases[i].name);
         assert_verdict(&device, &sample, cases[i].verdict);
     }
-    struct sample sample = derived(&device, "stream-triad");
+    struct sample sample = derived(&device, "host-to-device-1GiB (0)");
+    sample_set(&sample, METRIC_PCIE_RX, 0.2 * 63.015e9); /* copies that something else holds up */
+    sol_derive(&device, &sample);
+    assert_verdict(&device, &sample,
+                   "latency-bound: only copies run, PCIe host-to-device at 20 % of its peak; "
+                   "nvidia-smi says 100 %");
+    sample = derived(&device, "allreduce-1GiB (0)");
+    assert_verdict(&device, &sample,
+                   "link-bound: NVLink both ways at 70 % of its peak; SMs have work 17 % of the "
+                   "time; nvidia-smi says 99 %");
+    sample = derived(&device, "stream-triad");
     device_set_text(&device, DEVICE_NAME, "NVIDIA L40S");
     device_set_number(&device, DEVICE_SM_COUNT, 142);
     assert_verdict(&device, &sample, "memory-bound: DRAM at 90 %; nvidia-smi says 100 %");
