@@ -5,7 +5,7 @@ jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
 # verdicts SOURCE: time, index, bound and verdict of each interval of a second
 verdicts() {
     "$ROOFTOP" stat --source "$1@max" --interval 1 --format csv --metrics bound |
-        sed 1d | cut -d, -f1,2,10-
+        sed 1d | cut -d, -f1,2,10,12-
 }
 
 verdicts "sim:$data/one.sim" | cut -d, -f2- | uniq >out
@@ -36,8 +36,8 @@ expect_text out ',link,link-bound: PCIe host-to-device at [89][0-9] % of its pea
 
 "$ROOFTOP" stat --source "sim:$data/one.sim@max" --interval 1 --format json | tail -4 | head -1 >json
 "$jsoncheck" gpus.0.waterfall_clock_ratio gpus.0.effective_clock_hertz gpus.0.assumed_type \
-    gpus.0.peak_dram_bytes_per_second <json >values
-echo 'null null "bf16" 4800000000000' >expected
+    gpus.0.memory_sol_level <json >values
+echo 'null null "bf16" "dram"' >expected
 expect_same values expected "the clock's factor is missing without the effective clock"
 
 printf 'device name=A\nat 0\ngpu 0 power_watts=much\nend 1\n' >wrong.sim
