@@ -109,9 +109,10 @@ static void check_machine(struct report *report, const struct host *host)
         report_add(report, FINDING_NOTE, "gvisor",
                    "gVisor answers for the kernel: processes on the GPU may be those of the host");
     if (host->container[0])
-        report_add(report, FINDING_NOTE, "container",
-                   "%s: processes of the host and of other containers are not visible",
-                   host->container);
+        report_add(report, FINDING_NOTE, "container", "%s%s", host->container,
+                   host->sees_all_pids ? ""
+                                       : ": processes of the host and of other containers are not "
+                                         "visible");
 }
 
 /* Why there is no GPU, from what the machine shows without the driver's library. */

@@ -91,18 +91,22 @@ static void read_cgroup(const char *root, pid_t pid, struct process_description 
                       sizeof(ret->container));
 }
 
+bool jobs_sees_all_pids(const char *root)
+{
+    char path[PATH_MAX];
+    char namespace[64] = "";
+    snprintf(path, sizeof(path), "%s/proc/self/ns/pid", root);
+    return readlink(path, namespace, sizeof(namespace) - 1) < 0 ||
+           strcmp(namespace, FIRST_PID_NAMESPACE) == 0;
+}
+
 /* In a container the driver may give PIDs of the host, and one of them can be that of an innocent
  * process here. */
 static bool pids_may_be_of_the_host(const char *root)
 {
     char path[PATH_MAX];
-    char namespace[64] = "";
-    snprintf(path, sizeof(path), "%s/proc/self/ns/pid", root);
-    if (readlink(path, namespace, sizeof(namespace) - 1) < 0 ||
-        strcmp(namespace, FIRST_PID_NAMESPACE) == 0)
-        return false;
     snprintf(path, sizeof(path), "%s/dev/nvidiactl", root);
-    return access(path, F_OK) == 0;
+    return !jobs_sees_all_pids(root) && access(path, F_OK) == 0;
 }
 
 /* True too where that cannot be told. */

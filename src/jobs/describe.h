@@ -16,6 +16,9 @@ bool jobs_read_process(const char *root, pid_t pid, struct process_description *
 /* What tells the process from a later one with its PID. Returns 0 or −errno. */
 MUST_CHECK int jobs_read_identity(const char *root, pid_t pid, struct proc_identity *ret);
 
+/* This program is in the host's own PID namespace, as far as that can be told. */
+bool jobs_sees_all_pids(const char *root);
+
 /* Remembers descriptions, a bounded number of them, and forgets those of processes that have ended
  * or become another program. */
 struct jobs_cache;

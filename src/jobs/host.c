@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
+#include "jobs/describe.h"
 #include "jobs/proc.h"
 
 /* The build date that gVisor's kernel gives, whatever its release (pkg/sentry/syscalls/linux). */
@@ -98,6 +99,7 @@ void host_read(const char *root, struct host *ret)
     *ret = (struct host){0};
     read_kernel(root, ret);
     read_container(root, ret);
+    ret->sees_all_pids = jobs_sees_all_pids(root);
     ret->pci_gpus = count_gpus(root);
     read_line(root, "/sys/module/nvidia/version", ret->module_version, sizeof(ret->module_version));
     ret->device_file = exists(root, "/dev/nvidiactl", F_OK);

@@ -9,6 +9,7 @@ struct host {
     bool wsl;           /* Windows Subsystem for Linux: the driver is that of Windows */
     bool gvisor;        /* a sandbox that answers for the kernel */
     char container[96]; /* "docker", "kubernetes:ID" and so on, or "" */
+    bool sees_all_pids; /* the PIDs here are those of the host */
 
     unsigned pci_gpus;       /* NVIDIA GPUs on the PCI bus */
     char module_version[64]; /* of the kernel module that is loaded, or "" */

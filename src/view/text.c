@@ -260,7 +260,7 @@ static void write_process(struct view *view, const struct process *process, stru
     put_cell(out, memory.length > 0 ? strbuf_text(&memory) : "-", 9, false);
     strbuf_free(&memory);
     if (description->outside)
-        strbuf_puts(out, "  not visible from here: of another container or host");
+        strbuf_puts(out, "  not visible here: it has ended, or is of another container or host");
     else
         strbuf_printf(out, "  %-10s %s", description->user, description->command);
     end_line(view, start, out);

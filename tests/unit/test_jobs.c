@@ -317,9 +317,14 @@ static void tells_sandboxes_and_containers(void **state)
     host_read(root, &host);
     assert_true(host.wsl);
 
+    put_link("proc/self/ns/pid", "pid:[4026531836]");
+    host_read(root, &host);
+    assert_true(host.sees_all_pids);
+    put_link("proc/self/ns/pid", "pid:[4026532000]");
     put_text("run/.containerenv", "");
     host_read(root, &host);
     assert_string_equal(host.container, "podman");
+    assert_false(host.sees_all_pids);
     put_text(".dockerenv", "");
     host_read(root, &host);
     assert_string_equal(host.container, "docker");

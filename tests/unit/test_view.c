@@ -294,7 +294,7 @@ static void text_shows_chosen_metrics_and_processes(void **state)
     assert_starts(line(text, 2) + 10, "   0            93.4 %           tensor\n");
     assert_starts(line(text, 3),
                   "               pid 7          3.00 GiB  ann        python a\"b\n");
-    assert_starts(line(text, 4), "               pid 8                 -  not visible from here");
+    assert_starts(line(text, 4), "               pid 8                 -  not visible here");
     assert_non_null(strstr(line(text, 5), "processes are not known"));
     free(text);
 }
