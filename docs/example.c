@@ -4,6 +4,7 @@
  *     ./example                       # the GPUs of this machine
  *     ./example replay:FILE@max 1     # a recording; here, once for each second of it
  */
+#include <errno.h>
 #include <rooftop.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,5 +37,5 @@ int main(int argc, char **argv)
             printf("  %s\n", rooftop_verdict(gpus, i));
         }
     rooftop_close(gpus);
-    return 0;
+    return r == -ENODATA ? 0 : 1; /* the recording has ended */
 }

@@ -48,7 +48,8 @@ run() {
         "sim:$SOURCE_ROOT/tests/data/one.sim@max" 1
     [ "$(wc -l <out)" -eq 10 ]
     result $? "$1 prints a line for each second"
-    expect_text out '^[0-9.]+  GPU 0  compute .*  memory ' "$1 prints SOL"
+    expect_text out '^[0-9.]+  GPU 0  compute 93 %  memory 18 %  compute-bound: ' \
+        "$1 prints SOL and the verdict"
 }
 
 archive=''

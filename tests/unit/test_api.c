@@ -48,6 +48,10 @@ static const char script[] =
     "device name=\"GPU B\" uuid=GPU-bbbb0000-0000-4000-8000-000000000002\n"
     "at 0\n"
     "gpu * temperature_celsius=40 throttle_reasons=none\n"
+    "gpu 0 graphics_active_ratio=1 sm_active_ratio=0.9 tensor_active_ratio=0.1 "
+    "fp64_active_ratio=0\n"
+    "gpu 0 fp32_active_ratio=0 fp16_active_ratio=0 int_active_ratio=0 dram_active_ratio=0.64\n"
+    "gpu 0 nvml_utilization_ratio=0.99\n"
     "gpu 0 throttle_reasons=power_cap+thermal l2_active_ratio=absent:needs_cupti\n"
     "process 0 pid=4242 memory=17G user=alice command=\"python serve.py\" container=web start=-30\n"
     "at 2\n"
@@ -193,6 +197,12 @@ static void reads_words(void **state)
     assert_int_equal(rooftop_read_words(handle, 0, reasons, NULL, 0), 17);
     assert_int_equal(rooftop_read_words(handle, 1, reasons, text, sizeof(text)), 0);
     assert_string_equal(text, "");
+    int bound = id("bound");
+    assert_string_equal(rooftop_metric_unit(bound), "label");
+    assert_int_equal(rooftop_read_words(handle, 0, bound, text, sizeof(text)), 6);
+    assert_string_equal(text, "memory");
+    assert_int_equal(rooftop_read_words(handle, 1, bound, text, sizeof(text)), -ENODATA);
+    assert_string_equal(rooftop_missing_word(handle, 1, bound), "not_provided");
     int temperature = id("temperature_celsius");
     assert_int_equal(rooftop_read_words(handle, 0, temperature, text, sizeof(text)), -EINVAL);
     assert_int_equal(rooftop_read_words(handle, 2, reasons, text, sizeof(text)), -EINVAL);
@@ -210,7 +220,9 @@ static void a_lost_device_has_no_values(void **state)
     assert_int_equal(rooftop_process_count(handle, 1), -ENODATA);
     assert_int_equal(rooftop_read(handle, 0, temperature, &value), 0);
     assert_float_equal(value, 50, 0);
-    assert_non_null(rooftop_verdict(handle, 0));
+    assert_string_equal(rooftop_verdict(handle, 0),
+                        "memory-bound: DRAM at 64 %; nvidia-smi says 99 %");
+    assert_non_null(rooftop_verdict(handle, 1));
     assert_null(rooftop_verdict(handle, 2));
     assert_null(rooftop_device_state(handle, 2));
     assert_true(rooftop_device_age(handle, 2) < 0);
