@@ -57,6 +57,7 @@ static const struct option_row options[] = {
      .offset = offsetof(struct settings, force),
      .help = "Replace the file where it exists"},
     OPTION_SOURCE(struct settings, watch),
+    OPTION_CLOCK(struct settings, watch),
     OPTION_GPU(struct settings, watch),
     OPTIONS_END,
 };

@@ -54,6 +54,7 @@ static const struct option_row options[] = {
      .argument = "WHERE",
      .help = "Begin at this mark of the recording, or this time in it"},
     OPTION_SOURCE(struct settings, watch),
+    OPTION_CLOCK(struct settings, watch),
     OPTION_GPU(struct settings, watch),
     OPTIONS_END,
 };

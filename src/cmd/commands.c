@@ -9,6 +9,7 @@ extern const struct command command_list;
 extern const struct command command_mark;
 extern const struct command command_record;
 extern const struct command command_reference;
+extern const struct command command_release;
 extern const struct command command_stat;
 extern const struct command command_version;
 
@@ -20,6 +21,7 @@ const struct command *const commands[] = {
     &command_diff,
     &command_list,
     &command_doctor,
+    &command_release,
     &command_version,
     &command_counters,
     &command_reference,

@@ -47,6 +47,7 @@ int watch_open(const struct command *command, const struct watch_options *option
     struct monitor_config config = {
         .source = options->source,
         .gpus = options->gpus,
+        .clock = options->clock,
         .interval = options->interval > 0 ? options->interval : usual_interval,
     };
     struct counter_failure failure;

@@ -11,6 +11,7 @@ struct watch_options {
     const char *source;
     const char *gpus;
     double interval; /* seconds; 0: not given */
+    const char *clock;
 };
 
 #define OPTION_SOURCE(type, member)                                                                \
@@ -21,6 +22,13 @@ struct watch_options {
      .argument = "SOURCE",                                                                         \
      .help = "auto, nvml, cupti, replay:FILE[@SPEED] or sim:FILE; SPEED is a factor or max",       \
      .choices = "auto|nvml|cupti|replay:|sim:"}
+#define OPTION_CLOCK(type, member)                                                                 \
+    {.name = "clock",                                                                              \
+     .kind = OPTION_CHOICE,                                                                        \
+     .offset = offsetof(type, member.clock),                                                       \
+     .argument = "WHEN",                                                                           \
+     .help = "When CUPTI's counters run: burst, continuous or off",                                \
+     .choices = "burst|continuous|off"}
 #define OPTION_GPU(type, member)                                                                   \
     {.name = "gpu",                                                                                \
      .letter = 'g',                                                                                \

@@ -113,12 +113,37 @@ void host_read(const char *root, struct host *ret)
 static bool is_profiler(const char *comm)
 {
     /* At most 15 bytes, as the kernel keeps them. */
-    static const char *const names[] = {"nv-hostengine", "dcgm-exporter", "nsys",   "ncu",
-                                        "nsight-sys",    "utlz",          "rooftop"};
+    static const char *const names[] = {"nv-hostengine", "dcgm-exporter", "nsys",           "ncu",
+                                        "nsight-sys",    "utlz",          "rooftop-counter"};
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (strcmp(names[i], comm) == 0)
             return true;
     return false;
+}
+
+/* CUPTI loads this library when it profiles; it itself is in every program of PyTorch. */
+static bool maps_profiling(const char *root, int pid)
+{
+    char path[PATH_MAX];
+    char line[PATH_MAX + 128];
+    snprintf(path, sizeof(path), "%s/proc/%d/maps", root, pid);
+    FILE *file = fopen(path, "r");
+    bool found = false;
+    while (file && !found && fgets(line, sizeof(line), file))
+        found = strstr(line, "/libnvperf_target.so") != NULL;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static bool is_own_helper(const char *root, const char *pid)
+{
+    char name[NAME_MAX + 16];
+    char stat[512];
+    int parent = 0;
+    snprintf(name, sizeof(name), "/proc/%s/stat", pid);
+    const char *rest = strrchr(read_text(root, name, stat, sizeof(stat)), ')');
+    return rest && sscanf(rest, ") %*c %d", &parent) == 1 && parent == getpid();
 }
 
 void host_find_profilers(const char *root, char *ret, size_t size)
@@ -135,11 +160,11 @@ void host_find_profilers(const char *root, char *ret, size_t size)
         char name[NAME_MAX + 16];
         char comm[32];
         int pid = atoi(entry->d_name);
-        if (pid <= 0 || getpgid(pid) == getpgrp()) /* this program and its helper */
+        if (pid <= 0 || pid == getpid() || is_own_helper(root, entry->d_name))
             continue;
         snprintf(name, sizeof(name), "/proc/%s/comm", entry->d_name);
         read_line(root, name, comm, sizeof(comm));
-        if (is_profiler(comm))
+        if (is_profiler(comm) || maps_profiling(root, pid))
             used += (size_t)snprintf(ret + used, size - used, "%s%s (PID %d)",
                                      used > 0 ? ", " : "it may be ", comm, pid);
     }

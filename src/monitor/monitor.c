@@ -23,6 +23,8 @@ static const double LONGEST_RETRY = 30;
 struct monitor {
     char *source; /* without the speed */
     char *gpus;
+    bool has_clock;
+    enum clock_mode clock;
     double wanted_interval; /* 0: the recording's own */
     double speed;
 
@@ -81,6 +83,37 @@ static int check_interval(double interval, struct counter_failure *failure)
     return -EINVAL;
 }
 
+static int adopt_clock(struct monitor *monitor, const char *clock, struct counter_failure *failure)
+{
+    static const char *const words[] = {
+        [CLOCK_BURST] = "burst", [CLOCK_CONTINUOUS] = "continuous", [CLOCK_OFF] = "off"};
+    if (!clock)
+        return 0;
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        if (strcmp(words[i], clock) == 0) {
+            monitor->has_clock = true;
+            monitor->clock = (enum clock_mode)i;
+            return 0;
+        }
+    snprintf(failure->reason, sizeof(failure->reason), "'%.64s' is not a time for the counters",
+             clock);
+    snprintf(failure->advice, sizeof(failure->advice), "use burst, continuous or off");
+    return -EINVAL;
+}
+
+static int set_clock(struct monitor *monitor, struct counter_failure *failure)
+{
+    struct counter *counter = monitor->counter;
+    if (!monitor->has_clock)
+        return 0;
+    if (counter->ops->set_clock)
+        return counter->ops->set_clock(counter, monitor->clock);
+    snprintf(failure->reason, sizeof(failure->reason),
+             "the source %s does not read CUPTI's counters", counter->ops->name);
+    snprintf(failure->advice, sizeof(failure->advice), "leave --clock out, or use --source auto");
+    return -EINVAL;
+}
+
 static int adopt_config(struct monitor *monitor, const struct monitor_config *config,
                         struct counter_failure *failure)
 {
@@ -91,6 +124,8 @@ static int adopt_config(struct monitor *monitor, const struct monitor_config *co
         return -ENOMEM;
     monitor->wanted_interval = config->interval;
     int r = check_interval(config->interval, failure);
+    if (r == 0)
+        r = adopt_clock(monitor, config->clock, failure);
     if (r == 0 && is_recorded(monitor->source))
         r = split_speed(monitor->source, &monitor->speed, failure);
     return r;
@@ -132,6 +167,9 @@ static int try_source(struct monitor *monitor, struct counter_failure *failure)
         return r;
     monitor->counter = counter;
     monitor->vacant.ops = counter->ops;
+    r = set_clock(monitor, failure);
+    if (r < 0)
+        return r;
     r = select_devices(counter, monitor->gpus, &monitor->selected, &monitor->selected_count,
                        failure);
     if (r < 0)

@@ -349,6 +349,29 @@ static void names_who_may_hold_the_counters(void **state)
     char small[12];
     host_find_profilers(root, small, sizeof(small));
     assert_string_equal(small, "it may be n");
+
+    put_text("proc/32/maps", "7f00-7f01 r-xp 0 00:01 1 /opt/lib/libcupti.so.13\n");
+    host_find_profilers(root, text, sizeof(text));
+    assert_null(strstr(text, "python"));
+    put_text("proc/32/maps", "7f00-7f01 r-xp 0 00:01 1 /opt/lib/libnvperf_target.so\n");
+    host_find_profilers(root, text, sizeof(text));
+    assert_non_null(strstr(text, "python (PID 32)"));
+    assert_non_null(strstr(text, "nv-hostengine (PID 31)"));
+}
+
+static void does_not_name_its_own_helper(void **state)
+{
+    (void)state;
+    char stat[64];
+    char text[256];
+    put_text("proc/33/comm", "rooftop-counter\n");
+    put_text("proc/33/stat", "33 (rooftop-counter) S 1 33 33 0\n");
+    host_find_profilers(root, text, sizeof(text));
+    assert_non_null(strstr(text, "rooftop-counter (PID 33)"));
+    snprintf(stat, sizeof(stat), "33 (rooftop-counter) S %d 33 33 0\n", (int)getpid());
+    put_text("proc/33/stat", stat);
+    host_find_profilers(root, text, sizeof(text));
+    assert_null(strstr(text, "rooftop-counter"));
 }
 
 static void an_empty_root_is_no_crash(void **state)
@@ -378,6 +401,7 @@ int main(void)
         cmocka_unit_test(tells_a_bare_host),
         cmocka_unit_test(tells_sandboxes_and_containers),
         cmocka_unit_test(names_who_may_hold_the_counters),
+        cmocka_unit_test(does_not_name_its_own_helper),
         cmocka_unit_test(an_empty_root_is_no_crash),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);

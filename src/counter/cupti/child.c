@@ -33,7 +33,7 @@ static void make_arguments(struct arguments *arguments, const struct cupti_helpe
         snprintf(arguments->word[count++], WORD_SIZE, "%s=%" PRIx64 "%s", config->device[i].uuid,
                  config->device[i].wanted, config->device[i].bursts ? ",bursts" : "");
     arguments->argv[0] = (char *)"rooftop";
-    arguments->argv[1] = (char *)"counters";
+    arguments->argv[1] = (char *)CUPTI_HELPER_COMMAND;
     for (size_t i = 0; i < count; i++)
         arguments->argv[i + 2] = arguments->word[i];
     arguments->argv[count + 2] = NULL;

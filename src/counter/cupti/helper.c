@@ -268,7 +268,7 @@ static void close_all(struct helper *helper)
 int cupti_helper_run(const struct cupti_helper_config *config, int in, int out)
 {
     struct helper helper = {.config = config, .in = in, .out = out, .signals = -1};
-    prctl(PR_SET_NAME, "rooftop-counter");
+    prctl(PR_SET_NAME, CUPTI_HELPER_NAME);
     int r = catch_signals(&helper);
     watch(&helper, true);
     if (r == 0)

@@ -10,6 +10,10 @@
 
 enum { CUPTI_MAX_DEVICES = 64 };
 
+/* How the process is known: its name, and its command. */
+#define CUPTI_HELPER_NAME    "rooftop-counter"
+#define CUPTI_HELPER_COMMAND "counters"
+
 /* Argument vectors of `rooftop counters`, which a person has no need to call:
  * INTERVAL BURST PERIOD PATIENCE UUID=METRICS[,bursts]…, where METRICS are the bits of the
  * wanted metrics in hexadecimal and ",bursts" asks for them instead of sampling all the time. */

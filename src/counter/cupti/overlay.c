@@ -473,6 +473,8 @@ static void ask_for(struct overlay *overlay, struct overlay_device *device)
 /* Whether the GPU does what it did at the last burst, as far as the sample's source tells. */
 static bool is_same_work(struct overlay_device *device, const struct sample *sample)
 {
+    if (device->last_burst == 0)
+        return true;
     bool first = device->work_of != device->last_burst;
     device->work_of = device->last_burst;
     for (size_t i = 0; i < SIGN_COUNT; i++) {

@@ -1,0 +1,7 @@
+/* Asks the rooftop processes of this host to leave the GPUs' counters to others for a while. */
+#pragma once
+
+#include "base/util.h"
+
+/* Helpers that were asked, and those of other users, which may not be. Returns 0 or −errno. */
+MUST_CHECK int cupti_release(unsigned seconds, unsigned *ret_asked, unsigned *ret_refused);

@@ -1,0 +1,79 @@
+# CUPTI's counters beside NVML, through the program, over both fake libraries.
+. "$SOURCE_ROOT/tests/lib.sh"
+
+ROOFTOP_NVML=$BUILD_ROOT/tests/fake/libfake_nvml.so
+ROOFTOP_CUPTI=$BUILD_ROOT/tests/fake/libfake_cupti.so
+ROOFTOP_CUDA=$ROOFTOP_CUPTI
+FAKE_NVML_SCRIPT=$PWD/nvml
+ROOFTOP_FAKE_CUPTI=$PWD/counters
+export ROOFTOP_NVML ROOFTOP_CUPTI ROOFTOP_CUDA FAKE_NVML_SCRIPT ROOFTOP_FAKE_CUPTI
+unset ROOFTOP_SOURCE
+
+# stat OPTION…: the effective clock, L2's ratio and the tensor pipe's; ends when the clock is known.
+stat() {
+    timeout 20 "$ROOFTOP" stat --interval 0.1 --count 12 --format csv \
+        -m effective_clock_hertz,l2_active_ratio,tensor_active_ratio,counters_share_ratio "$@"
+}
+
+echo 'gpu h200' >nvml
+printf 'value gpc__cycles 1.5e9\nvalue pct_of 40\nlog %s/log\n' "$PWD" >counters
+stat >out
+expect_text out ',1500000000,0\.4,0\.935,0\.04' "auto adds the clock and L2 to what GPM measures, in bursts"
+enabled=$(grep -c '^enable' log) disabled=$(grep -c '^disable' log)
+[ "$enabled" -gt 0 ] && [ "$enabled" -eq "$disabled" ]
+result $? "the counters are off when it has ended"
+rm log
+
+stat --source cupti >out
+expect_text out ',1500000000,0\.4,0\.935,1' "the source cupti samples all the time"
+rm log
+stat --clock off >out
+expect_text out ',,,0\.935,' "without CUPTI, GPM goes on"
+[ ! -e log ]
+result $? "and the counters stay off"
+stat --source nvml >out
+[ ! -e log ]
+result $? "so they do with the source nvml"
+
+echo 'gpu a100' >nvml
+stat >out
+expect_text out ',1500000000,0\.4,0\.4,' "where there is no GPM, CUPTI measures all"
+
+echo 'gpu h200' >nvml
+expect_exit 2 "no such time" "$ROOFTOP" stat --clock sometimes
+expect_exit 2 "a source without counters" "$ROOFTOP" stat --source nvml --clock burst --count 1
+expect_text err 'leave --clock out' "what to do"
+
+echo 'result enable 26' >counters
+"$ROOFTOP" doctor >out
+expect_text out 'another program holds this GPU.s counters: ' "doctor says that the counters are held"
+echo 'result enable 35' >counters
+"$ROOFTOP" doctor >out
+expect_text out 'keeps the counters for administrators: ' "doctor says who may have them"
+ROOFTOP_CUPTI=/nonexistent.so "$ROOFTOP" doctor >out
+expect_text out 'no libcupti was found' "doctor says that the library is missing"
+
+# Another program asks for the counters.
+printf 'value gpc__cycles 1.5e9\nlog %s/log\n' "$PWD" >counters
+timeout 20 "$ROOFTOP" stat --source cupti --interval 0.1 --format csv -m effective_clock_hertz >stream &
+stat=$!
+tries=0
+until grep -q ',1500000000,' stream || [ $tries -ge 100 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+expect_exit 0 "release" "$ROOFTOP" release --for 30s
+expect_text out '^asked [1-9][0-9]* rooftop process(es)? for the counters, for 30 s$' "somebody is asked"
+tries=0
+until grep -q disable log || [ $tries -ge 100 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+expect_text log '^disable 0$' "the counters are free"
+kill -INT $stat
+wait $stat
+expect_exit 2 "release for no time" "$ROOFTOP" release --for 0s
+expect_exit 2 "release for too long" "$ROOFTOP" release --for 48h
+expect_exit 2 "the helper is not for people" "$ROOFTOP" counters
+
+finish
