@@ -112,6 +112,22 @@ static void reads_every_metric_of_gpm(void **state)
     expect(METRIC_NVLINK_TX, 11.0 * 1048576);
 }
 
+static void has_a_lasting_reason_for_what_it_never_reads(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu h200\ngpu a100\ngpu bare\n");
+    for (size_t device = 0; device < 3; device++) {
+        sample_reset(&stage.sample, ABSENT_FIRST_SAMPLE);
+        read_at((double)device * 10, device);
+        nvml_poll_pcie(stage.counter);
+        read_at((double)device * 10 + 1, device);
+        for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
+            if (metric_info(metric)->origin == ORIGIN_MEASURED &&
+                stage.sample.absent[metric] == ABSENT_FIRST_SAMPLE)
+                fail_msg("%s of device %zu", metric_info(metric)->name, device);
+    }
+}
+
 static void holds_gpm_between_its_steps(void **state)
 {
     (void)state;
@@ -654,6 +670,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(reads_every_metric_of_nvml),
         CASE(reads_every_metric_of_gpm),
+        CASE(has_a_lasting_reason_for_what_it_never_reads),
         CASE(holds_gpm_between_its_steps),
         CASE(spans_an_empty_interval),
         CASE(takes_an_idle_gpu_for_idle),
