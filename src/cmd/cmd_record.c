@@ -315,6 +315,7 @@ static void stop(struct recorder *recorder)
         tcsetattr(STDIN_FILENO, TCSANOW, &recorder->terminal);
     if (recorder->recording) {
         read_spans(recorder, true);
+        recording_finish(recorder->recording);
         struct strbuf summary = {0};
         describe_so_far(recorder, &summary);
         int r = recording_stop(recorder->recording);

@@ -32,6 +32,7 @@ struct recording {
     double end;
     double committed; /* on the monotonic clock */
     size_t mark_count;
+    bool finished;
 };
 
 static int write_facts(struct recording *recording, bool redact)
@@ -199,24 +200,33 @@ int recording_mark(struct recording *recording, double time, double end, const c
 }
 
 /* The marks of a recording that was replayed, where they touch what was recorded of it. */
-static void copy_marks(struct recording *recording)
+static int copy_marks(struct recording *recording)
 {
     const struct counter *counter = monitor_counter(recording->monitor);
-    for (size_t i = 0; counter && i < counter->mark_count; i++) {
+    int r = 0;
+    for (size_t i = 0; counter && i < counter->mark_count && r == 0; i++) {
         const struct mark *mark = &counter->marks[i];
         if (mark->end >= recording->begin && mark->time <= recording->end)
-            recording_mark(recording, mark->time, mark->end, mark->name);
+            r = recording_mark(recording, mark->time, mark->end, mark->name);
     }
+    return r;
+}
+
+int recording_finish(struct recording *recording)
+{
+    if (recording->finished || recording->begin <= 0)
+        return 0;
+    recording->finished = true;
+    int r = copy_marks(recording);
+    return r < 0 ? r : take_marks(recording);
 }
 
 int recording_stop(struct recording *recording)
 {
     if (!recording)
         return 0;
-    if (recording->writer && recording->begin > 0) {
-        copy_marks(recording);
-        take_marks(recording);
-    }
+    /* What fails here fails again when the writer closes. */
+    recording_finish(recording);
     mark_inbox_close(recording->inbox);
     int r = record_writer_close(recording->writer);
     free(recording->devices);

@@ -18,7 +18,10 @@ struct recording_options {
 MUST_CHECK int recording_start(struct recording **ret, struct monitor *monitor, const char *path,
                                const struct recording_options *options,
                                struct counter_failure *failure);
-/* Ends it: what is written is whole. Returns 0 or −errno; the recording is gone in any case. */
+/* Writes the marks that are still to come: the last from outside, and those of a recording that was
+ * replayed. Nothing is to be added afterwards. Returns 0 or −errno. */
+int recording_finish(struct recording *recording);
+/* Ends it, finished or not: what is written is whole. Returns 0 or −errno; the recording is gone in any case. */
 int recording_stop(struct recording *recording);
 
 /* Writes the monitor's present frame, and the marks that have come; to the disk once a second.

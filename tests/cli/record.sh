@@ -26,7 +26,7 @@ has_socket() {
 
 expect_exit 0 "a source is recorded to its end" \
     "$ROOFTOP" record --source "sim:$one@max" --output one.roof
-expect_text err '^one.roof: 10.0 s, 100 samples of 1 GPU' "the end says what was recorded"
+expect_text err '^one.roof: 10.0 s, 100 samples of 1 GPU, 4 marks$' "the end says what was recorded"
 [ ! -e one.roof-journal ]
 result $? "no journal is left"
 expect_exit 0 "a recording is recorded" "$ROOFTOP" record --source replay:one.roof@max -o again.roof
@@ -37,6 +37,15 @@ expect_text first '"user":"alice","command":"python serve.py --model llama-8b"' 
     "the processes are in it"
 grep -q bob one.roof
 result $? "text of processes is found in the bytes of the file"
+
+"$ROOFTOP" record -s "sim:$SOURCE_ROOT/tests/data/lost.sim@max" -o lost.roof 2>/dev/null
+"$ROOFTOP" record -s replay:lost.roof@max -o lost-again.roof 2>/dev/null
+stat_of lost.roof >first
+stat_of lost-again.roof >second
+expect_same second first "GPUs that are stale and lost are recorded so"
+for state in stale lost; do
+    expect_text first "\"state\":\"$state\"" "the recording shows a GPU that is $state"
+done
 
 expect_exit 2 "a file that exists is not replaced" "$ROOFTOP" record -s "sim:$one@max" -o one.roof
 expect_text err 'one.roof.*--force' "the message says how to replace it"
@@ -66,6 +75,14 @@ expect_exit 2 "a file without -o" "$ROOFTOP" record -s "sim:$one" file.roof
 expect_text err 'file.roof.*-o' "is explained"
 expect_exit 1 "a folder that does not exist" "$ROOFTOP" record -s "sim:$one@max" -o no/such.roof
 expect_text err 'no/such.roof: No such file' "is named"
+
+# A recording of format 1, made when that was new. Its values must come out as they went in.
+"$ROOFTOP" stat -s "replay:$SOURCE_ROOT/tests/data/version1.roof@max" -f csv --metrics \
+    tensor_active_ratio,power_watts,energy_joules_total,pcie_rx_bytes_per_second,l2_active_ratio >old
+expect_same old "$SOURCE_ROOT/tests/golden/version1.csv" "a recording of format 1 opens"
+stat_of "$SOURCE_ROOT/tests/data/version1.roof" >old
+expect_text old '"pid":4300,.*"memory_bytes":2147483648,.*"user":"bob","command":"python gemm.py"' \
+    "with its processes"
 
 cat >spans.jsonl <<END
 {"name": "first span", "t0": 1767225601.5, "t1": 1767225602.5, "tflops": 3}
