@@ -82,7 +82,7 @@ static void write_gpu(const struct view *view, const struct view_frame *frame,
     strbuf_printf(out, "%.*g", metric_digits(UNIT_SECONDS), frame->time);
     write_identity(gpu->device, out);
     put_field(out, reading_state_name(gpu->reading->state));
-    put_number(out, gpu->reading->age, UNIT_SECONDS);
+    put_number(out, view_age(gpu->reading), UNIT_SECONDS);
     for (size_t i = 0; i < view_metric_count(view); i++) {
         enum metric metric = view_metric(view, i);
         if (sample_has(sample, metric))

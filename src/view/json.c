@@ -120,7 +120,7 @@ static void write_gpu(const struct view *view, const struct view_gpu *gpu, struc
     json_key(json, "state");
     json_add_text(json, reading_state_name(gpu->reading->state));
     json_key(json, "age_seconds");
-    json_add_number_digits(json, gpu->reading->age, metric_digits(UNIT_SECONDS));
+    json_add_number(json, view_age(gpu->reading));
     write_metrics(view, &gpu->reading->sample, json);
     write_verdict(gpu, json);
     if (view->processes)

@@ -1,5 +1,6 @@
 #include "view/view.h"
 
+#include <math.h>
 #include <string.h>
 
 const enum device_number view_identity[VIEW_IDENTITY_COUNT] = {
@@ -35,4 +36,9 @@ bool view_mark_begins(const struct view_frame *frame, const struct mark *mark)
 bool view_mark_holds(const struct view_frame *frame, const struct mark *mark)
 {
     return view_mark_begins(frame, mark) || (mark->time < frame->time && mark->end > frame->begin);
+}
+
+double view_age(const struct reading *reading)
+{
+    return round(reading->age * 1e3) / 1e3;
 }

@@ -63,3 +63,6 @@ extern const enum device_number view_identity[VIEW_IDENTITY_COUNT];
  * its time (without it). */
 bool view_mark_begins(const struct view_frame *frame, const struct mark *mark);
 bool view_mark_holds(const struct view_frame *frame, const struct mark *mark);
+
+/* For the forms: the age of a reading, in whole milliseconds. */
+double view_age(const struct reading *reading);

@@ -38,7 +38,7 @@ static void set_scene(void)
     sample_set(sample, METRIC_THROTTLE_REASONS, 5);
     sample_set(sample, METRIC_ENERGY, 123456789.25);
     scene.readings[1].state = READING_LOST;
-    scene.readings[1].age = 12.5;
+    scene.readings[1].age = 12.50004;
     /* A span that is over, one that goes on, a moment, and one that comes. */
     static const struct mark marks[] = {
         {1699999990, 1699999999.125, "one"},
