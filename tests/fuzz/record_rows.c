@@ -3,8 +3,8 @@
  * own. */
 #include <sqlite3.h>
 
-#include "record/format.h"
 #include "read_recording.h"
+#include "record/format.h"
 
 static sqlite3 *make_database(const char *path)
 {

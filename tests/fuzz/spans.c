@@ -1,8 +1,8 @@
 /* Any bytes as a file of spans. */
 #include <errno.h>
 
-#include "record/spans.h"
 #include "read_recording.h"
+#include "record/spans.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -141,7 +141,7 @@ int main(void)
     char why[256];
     if (cupti_load(&cupti, why, sizeof(why)) < 0) {
         printf("1..0 # SKIP %s\n", why);
-        return 77;
+        return 0;
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_every_chip),
