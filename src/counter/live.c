@@ -56,6 +56,8 @@ struct live {
     bool checking_changes; /* a worker asks the source just now */
     double next_change_check;
     unsigned long tick; /* the tick of the next frame */
+    double deadline;    /* when that frame comes without those that have not served the tick */
+    bool extended;      /* the deadline was put off */
     double frame_time;  /* of the last frame, on the monotonic clock */
 
     int ready_event; /* all awaited workers have served the tick */
@@ -251,10 +253,16 @@ static void *work(void *argument)
     return NULL;
 }
 
+static void await_tick(struct live *live, unsigned long tick)
+{
+    live->tick = tick;
+    live->deadline = tick_time(live, tick) + grace(live);
+    live->extended = false;
+}
+
 static int arm_grace(struct live *live)
 {
-    double when = tick_time(live, live->tick) + grace(live);
-    struct itimerspec timer = {.it_value = clock_timespec(when)};
+    struct itimerspec timer = {.it_value = clock_timespec(live->deadline)};
     return timerfd_settime(live->grace_timer, TFD_TIMER_ABSTIME, &timer, NULL) < 0 ? -errno : 0;
 }
 
@@ -332,11 +340,11 @@ int live_start(struct live **ret, struct counter *counter, const struct sampler_
         .frame_time = now,
         .change_period = change_period,
         .next_change_check = now + change_period,
-        .tick = 1,
         .ready_event = -1,
         .grace_timer = -1,
         .epoll = -1,
     };
+    await_tick(live, 1);
     init_lock(live);
     int r = open_descriptors(live);
     if (r == 0)
@@ -414,6 +422,21 @@ static void fill_frame(struct live *live, double now, struct frame *frame)
     live->frame_time = now;
 }
 
+/* A caller who comes late may have been stopped, and the workers with it: before they are called
+ * stale, they get their time once more. */
+static bool is_due(struct live *live, double now)
+{
+    if (now < tick_time(live, live->tick))
+        return false;
+    if (all_served(live))
+        return true;
+    if (now > live->deadline + grace(live) && !live->extended) {
+        live->deadline = now + grace(live);
+        live->extended = true;
+    }
+    return now >= live->deadline;
+}
+
 int live_next(struct live *live, struct frame *frame)
 {
     eventfd_t drained;
@@ -423,10 +446,9 @@ int live_next(struct live *live, struct frame *frame)
     pthread_mutex_lock(&live->lock);
     if (live->devices_changed)
         r = -ESTALE;
-    else if (now >= tick_time(live, live->tick) &&
-             (all_served(live) || now >= tick_time(live, live->tick) + grace(live))) {
+    else if (is_due(live, now)) {
         fill_frame(live, now, frame);
-        live->tick = tick_after(live, live->tick, now);
+        await_tick(live, tick_after(live, live->tick, now));
         r = 1;
     }
     pthread_mutex_unlock(&live->lock);

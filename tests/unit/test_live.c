@@ -155,6 +155,33 @@ static void a_device_that_never_answered_goes_stale(void **state)
     await_state(fixture, 2, READING_OK);
 }
 
+/* As after SIGSTOP and SIGCONT: nobody took frames, and no worker has run since. */
+static void a_late_caller_gives_the_devices_their_time(void **state)
+{
+    struct fixture *fixture = *state;
+    start(fixture);
+    await_state(fixture, 0, READING_OK);
+    for (size_t i = 0; i < 3; i++) {
+        SCRIPTED_SET(&fixture->scripted, device[i].hang, true);
+        SCRIPTED_AWAIT(&fixture->scripted, fixture->scripted.device[i].waiting == 1);
+    }
+    double late = clock_monotonic() + 0.4;
+    while (clock_monotonic() < late)
+        poll(NULL, 0, 50);
+    assert_int_equal(sampler_next(fixture->sampler, &fixture->frame), 0);
+    for (size_t i = 0; i < 3; i++) {
+        /* the second read begins when the first has been published */
+        unsigned reads = scripted_reads(&fixture->scripted, i) + 2;
+        SCRIPTED_SET(&fixture->scripted, device[i].hang, false);
+        SCRIPTED_AWAIT(&fixture->scripted, fixture->scripted.device[i].reads >= reads);
+    }
+    for (int frames = 0; frames < 3; frames++) {
+        assert_int_equal(next_frame(fixture), 1);
+        for (size_t i = 0; i < 3; i++)
+            assert_int_not_equal(reading(fixture, i)->state, READING_STALE);
+    }
+}
+
 static void frames_go_on_where_every_device_hangs(void **state)
 {
     struct fixture *fixture = *state;
@@ -284,6 +311,7 @@ int main(void)
         LIVE_TEST(gives_frames_of_all_devices),
         LIVE_TEST(a_device_that_hangs_goes_stale_alone),
         LIVE_TEST(a_device_that_never_answered_goes_stale),
+        LIVE_TEST(a_late_caller_gives_the_devices_their_time),
         LIVE_TEST(frames_go_on_where_every_device_hangs),
         LIVE_TEST(a_lost_device_backs_off_and_returns),
         LIVE_TEST(a_device_that_never_worked_has_a_sane_age),
