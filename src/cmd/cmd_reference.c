@@ -5,6 +5,7 @@
 #include "metric/device.h"
 #include "metric/metric.h"
 #include "record/format.h"
+#include "tui/keys.h"
 
 static const char introduction[] =
     "# Metrics\n"
@@ -86,13 +87,33 @@ static void reference_metrics(struct strbuf *out)
     add_absences(out);
 }
 
+/* As the man page of top has them. */
+static void reference_keys(struct strbuf *out)
+{
+    const char *section = "";
+    for (int i = ACTION_NONE + 1; i < ACTION_COUNT; i++) {
+        const struct action_info *info = action_info((enum action)i);
+        char keys[KEYS_TEXT_SIZE];
+        if (strcmp(section, info->section) != 0)
+            strbuf_printf(out, "%s## %s\n", section[0] ? "\n" : "", info->section);
+        section = info->section;
+        strbuf_puts(out, "\n*");
+        for (const char *c = action_keys((enum action)i, keys); *c; c++) {
+            if (*c == '\\' || *c == '<' || *c == '*' || *c == '_')
+                strbuf_putc(out, '\\');
+            strbuf_putc(out, *c);
+        }
+        strbuf_printf(out, "*\n\t%s\n", info->help);
+    }
+}
+
 static const struct reference {
     const char *name;
     void (*print)(struct strbuf *out);
 } references[] = {
-    {"metrics", reference_metrics},       {"format", record_describe_format},
-    {"completion-bash", completion_bash}, {"completion-zsh", completion_zsh},
-    {"completion-fish", completion_fish},
+    {"metrics", reference_metrics},     {"format", record_describe_format},
+    {"keys", reference_keys},           {"completion-bash", completion_bash},
+    {"completion-zsh", completion_zsh}, {"completion-fish", completion_fish},
 };
 
 static const struct option_row options[] = {OPTIONS_END};
@@ -125,8 +146,8 @@ const struct command command_reference = {
     .summary = "Print what the tables in the program say",
     .operands = "WHAT",
     .options = options,
-    .more = "WHAT is metrics (docs/METRICS.md), format (docs/FORMAT.md), completion-bash, "
-            "completion-zsh or completion-fish.\n",
+    .more = "WHAT is metrics (docs/METRICS.md), format (docs/FORMAT.md), keys\n"
+            "(rooftop-top(1)), completion-bash, completion-zsh or completion-fish.\n",
     .run = run,
     .hidden = true,
 };

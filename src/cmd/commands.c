@@ -11,10 +11,12 @@ extern const struct command command_record;
 extern const struct command command_reference;
 extern const struct command command_release;
 extern const struct command command_stat;
+extern const struct command command_top;
 extern const struct command command_version;
 
 /* clang-format off: one a line */
 const struct command *const commands[] = {
+    &command_top,
     &command_stat,
     &command_record,
     &command_mark,

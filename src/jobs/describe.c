@@ -140,8 +140,10 @@ bool jobs_read_process(const char *root, pid_t pid, struct process_description *
 
     *ret = (struct process_description){0};
     struct proc_identity identity = {0};
-    if (jobs_read_identity(root, pid, &identity) == 0)
+    if (jobs_read_identity(root, pid, &identity) == 0) {
         ret->start_time = read_start_time(root, &identity);
+        ret->parent = identity.parent;
+    }
     read_user(root, pid, folder.st_uid, ret);
     read_command(root, pid, identity.comm, ret);
     read_cgroup(root, pid, ret);

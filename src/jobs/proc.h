@@ -12,6 +12,7 @@ enum { PROC_COMM_SIZE = 64 }; /* kernel threads have longer names than processes
 /* Tells one process from another that has its PID later, and a program from its successor. */
 struct proc_identity {
     unsigned long long start_ticks; /* since boot */
+    pid_t parent;
     char comm[PROC_COMM_SIZE];      /* as the process has it: it may hold anything but NUL */
 };
 

@@ -24,6 +24,8 @@ struct process {
     unsigned kinds;    /* of enum process_kind */
     bool memory_known; /* some drivers and MIG do not tell */
     uint64_t memory_bytes;
+    bool sm_known;   /* few drivers tell, and none under MPS */
+    double sm_ratio; /* of the device's SMs and time, 0 to 1 */
 };
 
 enum { PROCESS_LIST_CAPACITY = 256 };
@@ -48,6 +50,7 @@ static inline void process_list_copy(struct process_list *to, const struct proce
 /* What the host says of a process, looked up once. */
 struct process_description {
     double start_time; /* seconds since 1970, 0 where not known */
+    pid_t parent;      /* 0 where not known */
     bool outside;      /* its PID is of another namespace: nothing can be told about it */
     char user[64];
     char command[512];  /* with its arguments, valid UTF-8 */

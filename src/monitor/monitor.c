@@ -402,5 +402,13 @@ int monitor_seek(struct monitor *monitor, double time)
 
 int monitor_set_speed(struct monitor *monitor, double speed)
 {
-    return monitor->sampler ? sampler_set_speed(monitor->sampler, speed) : -ENOTSUP;
+    int r = monitor->sampler ? sampler_set_speed(monitor->sampler, speed) : -ENOTSUP;
+    if (r == 0)
+        monitor->speed = speed;
+    return r;
+}
+
+double monitor_speed(const struct monitor *monitor)
+{
+    return monitor->speed;
 }

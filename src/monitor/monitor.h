@@ -56,3 +56,5 @@ const struct process_description *monitor_describe(struct monitor *monitor, pid_
 /* Recordings only: -ENOTSUP for live sources. */
 int monitor_seek(struct monitor *monitor, double time);
 int monitor_set_speed(struct monitor *monitor, double speed);
+/* Recorded seconds per second; 0: as fast as possible. */
+double monitor_speed(const struct monitor *monitor);

@@ -68,7 +68,7 @@ static void put_link(const char *name, const char *target)
 static void put_stat(const char *name, const char *comm, unsigned long long ticks)
 {
     char text[256];
-    snprintf(text, sizeof(text), "7 (%s) S 1 7 7 0 -1 4194304 1 0 0 0 1 2 0 0 20 0 1 0 %llu 9 9\n",
+    snprintf(text, sizeof(text), "7 (%s) S 5 7 7 0 -1 4194304 1 0 0 0 1 2 0 0 20 0 1 0 %llu 9 9\n",
              comm, ticks);
     put_text(name, text);
 }
@@ -86,6 +86,7 @@ static void reads_a_process(void **state)
     struct process_description process;
     assert_true(jobs_read_process(root, 7, &process));
     assert_float_equal(process.start_time, 1700000050, 1e-6);
+    assert_int_equal(process.parent, 5);
     assert_string_equal(process.user, "4000000001");
     assert_string_equal(process.command, "python -c print(\xEF\xBF\xBD[1m\xEF\xBF\xBD ");
     assert_string_equal(process.container, "docker:" ID);

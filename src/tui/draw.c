@@ -1,0 +1,218 @@
+#include "tui/draw.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "tui/format.h"
+#include "tui/panel.h"
+
+static const char *const mode_titles[MODE_COUNT] = {"SOL", "waterfall", "pipes", "links", "power"};
+
+static double shown_time(const struct draw *draw)
+{
+    return draw->view->cursor > 0 ? draw->view->cursor : draw->model->time;
+}
+
+/* What the person must know of the time: the right end of the title. */
+static void status_words(const struct draw *draw, struct strbuf *out)
+{
+    const struct model *model = draw->model;
+    char time[16], behind[FORMAT_SIZE];
+    if (model->recording[0])
+        strbuf_puts(out, "REC  ");
+    if (model->cost.slowed)
+        strbuf_puts(out, "slowed down  ");
+    if (draw->view->paused)
+        strbuf_puts(out, "PAUSED  ");
+    if (draw->view->cursor > 0)
+        strbuf_printf(out, "-%s  ", format_span(model->time - draw->view->cursor, behind));
+    if (!draw->view->zoomed &&
+        model->device_count > draw->layout->end_device - draw->layout->first_device)
+        strbuf_printf(out, "GPUs %zu-%zu of %zu  ", draw->layout->first_device + 1,
+                      draw->layout->end_device, model->device_count);
+    clock_format_time(shown_time(draw), time, sizeof(time));
+    strbuf_puts(out, model->time > 0 ? time : "--:--:--");
+}
+
+void draw_title(const struct draw *draw, struct rect rect)
+{
+    if (rect.height <= 0)
+        return;
+    struct cells *cells = draw->cells;
+    cells_fill(cells, rect, ' ', STYLE_BAR);
+    struct strbuf status = {0};
+    status_words(draw, &status);
+    int right = cells_text_width(cells, strbuf_text(&status));
+    int end = rect.x + rect.width - right - 2;
+    int x = rect.x + 1;
+    x += cells_text(cells, x, rect.y, end - x, STYLE_BAR_STRONG, "rooftop") + 2;
+    for (unsigned i = 0; i < MODE_COUNT && x + 2 < end; i++) {
+        bool present = i == draw->view->prefs.mode;
+        if (!present && rect.width < 72)
+            continue;
+        x += cells_printf(cells, x, rect.y, end - x, present ? STYLE_BAR_STRONG : STYLE_BAR,
+                          present ? "[%s]" : " %s ", mode_titles[i]);
+    }
+    if (x + 12 < end)
+        cells_text(cells, x + 2, rect.y, end - x - 2, STYLE_BAR, draw->model->source);
+    cells_text_right(cells, rect.x, rect.y, rect.width - 1,
+                     draw->view->paused || draw->model->recording[0] ? STYLE_BAR_STRONG : STYLE_BAR,
+                     strbuf_text(&status));
+    strbuf_free(&status);
+}
+
+static void draw_body(const struct panel_data *data, const struct panel *panel)
+{
+    unsigned mode = data->draw->view->prefs.mode;
+    struct rect chart = panel->chart;
+    /* With the whole screen for one GPU, the chart stays, and the mode's meters stand below. */
+    bool both = chart.height >= 20 && (mode == MODE_PIPES || mode == MODE_WATERFALL);
+    struct rect meters = chart;
+    if (both) {
+        chart.height -= 9;
+        meters = (struct rect){chart.x, chart.y + chart.height + 1, chart.width, 8};
+        panel_chart(data, chart, MODE_SOL);
+    }
+    if (mode == MODE_PIPES)
+        panel_pipes(data, meters);
+    else if (mode == MODE_WATERFALL)
+        panel_waterfall(data, meters);
+    else
+        panel_chart(data, chart, mode);
+
+    struct rect side = {panel->side.x + 2, panel->side.y, panel->side.width - 2,
+                        panel->side.height};
+    if (mode == MODE_POWER) {
+        panel_power(data, side);
+        return;
+    }
+    int taken = panel_links(data, side) + 1;
+    if (side.height > taken)
+        panel_vitals(data, (struct rect){side.x, side.y + taken, side.width, side.height - taken});
+}
+
+void draw_device(const struct draw *draw, const struct panel *panel)
+{
+    struct sample sample;
+    model_sample(draw->model, panel->device, draw->view->cursor, &sample);
+    struct panel_data data = {
+        .draw = draw,
+        .device = &draw->model->devices[panel->device],
+        .sample = &sample,
+        .index = panel->device,
+        .selected = panel->device == draw->view->device && draw->model->device_count > 1 &&
+                    draw->view->focus == FOCUS_DEVICES,
+        .nested = draw->model->nested[panel->device],
+    };
+    panel_header(&data, panel->header, panel->form);
+    if (panel->verdict.height > 0)
+        panel_verdict(&data, panel->verdict);
+    if (panel->chart.height > 0)
+        draw_body(&data, panel);
+}
+
+static void draw_typing(const struct draw *draw, struct rect rect)
+{
+    const char *label = draw->view->dialog == DIALOG_FILTER ? "Filter: " : "Name of the mark: ";
+    int x = rect.x + cells_text(draw->cells, rect.x, rect.y, rect.width, STYLE_STRONG, label);
+    x += cells_text(draw->cells, x, rect.y, rect.x + rect.width - x, STYLE_TEXT, draw->view->text);
+    if (x < rect.x + rect.width)
+        cells_put(draw->cells, x++, rect.y, ' ', STYLE_BAR);
+    cells_text(draw->cells, x + 2, rect.y, rect.x + rect.width - x - 2, STYLE_DIM,
+               "Enter: done   Esc: not");
+}
+
+void draw_bar(const struct draw *draw, struct rect rect)
+{
+    if (rect.height <= 0)
+        return;
+    const struct view *view = draw->view;
+    struct cells *cells = draw->cells;
+    if (view->dialog == DIALOG_FILTER || view->dialog == DIALOG_MARK) {
+        draw_typing(draw, rect);
+        return;
+    }
+    if (view_has_message(view, draw->now)) {
+        cells_text(cells, rect.x + 1, rect.y, rect.width - 1, STYLE_WARNING, view->message);
+        return;
+    }
+    int x = rect.x, end = rect.x + rect.width;
+    for (size_t i = 0; i < bar_item_count; i++) {
+        const struct bar_item *item = &bar_items[i];
+        if (!bar_item_shown(item, draw->model))
+            continue;
+        if (x + bar_item_width(item) - 1 > end)
+            break;
+        int key = cells_text(cells, x, rect.y, end - x, STYLE_STRONG, item->key);
+        cells_text(cells, x + key, rect.y, end - x - key, STYLE_BAR, item->word);
+        x += bar_item_width(item);
+    }
+}
+
+static void draw_empty(const struct draw *draw, struct rect rect)
+{
+    const char *text = draw->model->trouble[0] ? draw->model->trouble : "waiting for the GPUs";
+    cells_text(draw->cells, rect.x + 1, rect.y + rect.height / 2, rect.width - 2, STYLE_WARNING,
+               text);
+}
+
+static void compute_layout(const struct cells *cells, const struct model *model,
+                           const struct view *view, const struct process_table *table,
+                           struct layout *layout)
+{
+    struct layout_input input = {
+        .width = cells->width,
+        .height = cells->height,
+        .device_count = model->device_count,
+        .nested = model->nested,
+        .first_device = view->first_device,
+        .zoomed = view->zoomed,
+        .process_rows = table->count,
+        .processes_hidden = !view->prefs.processes,
+        .timeline = model->recorded || view->cursor > 0,
+    };
+    layout_compute(&input, layout);
+}
+
+/* Scrolls until the selected device is among those that are shown. */
+static void show_selected(const struct cells *cells, const struct model *model, struct view *view,
+                          const struct process_table *table, struct layout *layout)
+{
+    compute_layout(cells, model, view, table, layout);
+    if (view->zoomed || model->device_count == 0)
+        return;
+    view->first_device = layout->first_device;
+    while (view->device < layout->first_device && view->first_device > 0) {
+        view->first_device = view->device;
+        compute_layout(cells, model, view, table, layout);
+    }
+    while (view->device >= layout->end_device && layout->end_device < model->device_count) {
+        view->first_device++;
+        compute_layout(cells, model, view, table, layout);
+    }
+    view->first_device = layout->first_device;
+}
+
+void draw_screen(struct cells *cells, const struct model *model, struct view *view,
+                 const struct process_table *table, struct layout *layout, double now)
+{
+    struct view_context context = {model, table, layout, now};
+    cells_clear(cells);
+    compute_layout(cells, model, view, table, layout);
+    view_settle(view, &context);
+    show_selected(cells, model, view, table, layout);
+    view_settle(view, &context);
+
+    struct draw draw = {cells, model, view, table, layout, now};
+    draw_title(&draw, layout->title);
+    for (size_t i = 0; i < layout->panel_count; i++)
+        draw_device(&draw, &layout->panels[i]);
+    if (model->device_count == 0)
+        draw_empty(&draw, layout->devices);
+    draw_processes(&draw, layout->processes);
+    draw_timeline(&draw, layout->timeline);
+    draw_bar(&draw, layout->keys);
+    draw_dialog(&draw);
+}

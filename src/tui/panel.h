@@ -1,0 +1,34 @@
+/* What is drawn of one device. Each function draws into its rectangle whatever fits. */
+#pragma once
+
+#include "metric/sample.h"
+#include "tui/draw.h"
+
+struct panel_data {
+    const struct draw *draw;
+    const struct model_device *device;
+    const struct sample *sample; /* of the time that is shown */
+    size_t index;                /* of the device */
+    bool selected;
+    bool nested;
+};
+
+void panel_header(const struct panel_data *data, struct rect rect, enum panel_form form);
+void panel_verdict(const struct panel_data *data, struct rect rect);
+
+/* The chart's curves, by mode. */
+void panel_chart(const struct panel_data *data, struct rect rect, unsigned mode);
+void panel_waterfall(const struct panel_data *data, struct rect rect);
+void panel_pipes(const struct panel_data *data, struct rect rect);
+/* Returns the rows it took. */
+int panel_links(const struct panel_data *data, struct rect rect);
+/* Memory, power, clock and temperature, each with its bar. */
+void panel_vitals(const struct panel_data *data, struct rect rect);
+void panel_power(const struct panel_data *data, struct rect rect);
+
+/* The value that is the full height of a chart or length of a bar; 0 where that is not known. */
+double panel_full_scale(const struct panel_data *data, enum metric metric);
+
+/* One line: a name, a bar for `ratio`, and text behind it. NAN: no bar. */
+void panel_meter(const struct panel_data *data, int x, int y, int width, const char *name,
+                 double ratio, enum style style, const char *text);

@@ -1,0 +1,161 @@
+#include <math.h>
+#include <stdio.h>
+
+#include "sol/sol.h"
+#include "tui/chart.h"
+#include "tui/format.h"
+#include "tui/panel.h"
+
+enum { AXIS_WIDTH = 4, AXIS_MIN_CHART = 24, TIME_MIN_HEIGHT = 9 };
+
+/* The curves of a mode, the one on top last. */
+struct curve {
+    unsigned mode;
+    enum metric metric;
+    struct chart_look look;
+};
+
+static const struct curve curves[] = {
+    {MODE_SOL, METRIC_NVML_UTILIZATION, {STYLE_SMI, PATTERN_DOTTED, '.'}},
+    {MODE_SOL, METRIC_MEMORY_SOL, {STYLE_MEMORY, PATTERN_LINE, 'm'}},
+    {MODE_SOL, METRIC_COMPUTE_SOL, {STYLE_COMPUTE, PATTERN_LINE, 'C'}},
+    {MODE_LINKS, METRIC_NVLINK_TX, {STYLE_OTHER, PATTERN_DASHED, 'n'}},
+    {MODE_LINKS, METRIC_NVLINK_RX, {STYLE_OTHER, PATTERN_LINE, 'N'}},
+    {MODE_LINKS, METRIC_PCIE_TX, {STYLE_LINK, PATTERN_DASHED, 'p'}},
+    {MODE_LINKS, METRIC_PCIE_RX, {STYLE_LINK, PATTERN_LINE, 'P'}},
+    {MODE_POWER, METRIC_TEMPERATURE, {STYLE_MEMORY, PATTERN_DOTTED, 't'}},
+    {MODE_POWER, METRIC_SM_CLOCK, {STYLE_COMPUTE, PATTERN_DASHED, 'c'}},
+    {MODE_POWER, METRIC_POWER, {STYLE_OTHER, PATTERN_LINE, 'P'}},
+};
+
+double panel_full_scale(const struct panel_data *data, enum metric metric)
+{
+    const struct device *device = &data->device->device;
+    const struct sample *sample = data->sample;
+    double peak;
+    enum absence why;
+    switch (metric) {
+    case METRIC_PCIE_RX:
+    case METRIC_PCIE_TX:
+        return sol_peak_pcie(device_number(device, DEVICE_PCIE_MAX_GENERATION, 0),
+                             device_number(device, DEVICE_PCIE_MAX_WIDTH, 0));
+    case METRIC_NVLINK_RX:
+    case METRIC_NVLINK_TX:
+        return device_number(device, DEVICE_NVLINK_BANDWIDTH, 0);
+    case METRIC_ACHIEVED_DRAM:
+    case METRIC_DRAM_READ:
+    case METRIC_DRAM_WRITE:
+        return sol_peak_dram(device, &peak, &why) ? peak : 0;
+    case METRIC_MEMORY_USED:
+        return sample_get(sample, METRIC_MEMORY_TOTAL,
+                          device_number(device, DEVICE_MEMORY_TOTAL, 0));
+    case METRIC_POWER:
+        return sample_get(sample, METRIC_POWER_LIMIT, device_number(device, DEVICE_POWER_LIMIT, 0));
+    case METRIC_SM_CLOCK:
+        return device_number(device, DEVICE_MAX_SM_CLOCK, 0);
+    case METRIC_TEMPERATURE:
+        return 100;
+    default:
+        return 1;
+    }
+}
+
+struct window {
+    double begin;
+    double width; /* seconds a point */
+    size_t points;
+};
+
+/* Points lie at multiples of their width, so that a curve moves by whole points and does not
+ * change its form from frame to frame. */
+static struct window choose_window(const struct panel_data *data, int width)
+{
+    const struct draw *draw = data->draw;
+    double shown = draw->view->cursor > 0 ? draw->view->cursor : draw->model->time;
+    struct window window = {.points = chart_points(draw->cells, width)};
+    window.width = view_span(draw->view) / (double)(window.points ? window.points : 1);
+    double end = ceil(shown / window.width - 1e-6) * window.width;
+    window.begin = end - window.width * (double)window.points;
+    return window;
+}
+
+static void draw_axis(const struct panel_data *data, struct rect rect)
+{
+    struct cells *cells = data->draw->cells;
+    int bottom = rect.y + rect.height - 1;
+    cells_text(cells, rect.x, rect.y, AXIS_WIDTH, STYLE_DIM, "100");
+    cells_text(cells, rect.x, bottom, AXIS_WIDTH, STYLE_DIM, "  0");
+    if (rect.height >= 5 && rect.height % 2 == 1)
+        cells_text(cells, rect.x, rect.y + rect.height / 2, AXIS_WIDTH, STYLE_DIM, " 50");
+}
+
+static void draw_times(const struct panel_data *data, struct rect rect)
+{
+    struct cells *cells = data->draw->cells;
+    char span[FORMAT_SIZE], text[FORMAT_SIZE + 8];
+    bool past = data->draw->view->cursor > 0 || data->draw->model->recorded;
+    snprintf(text, sizeof(text), "-%s", format_span(view_span(data->draw->view), span));
+    cells_text(cells, rect.x, rect.y, rect.width, STYLE_DIM, text);
+    cells_text_right(cells, rect.x, rect.y, rect.width, STYLE_DIM, past ? "here" : "now");
+}
+
+/* A line for each mark, and its name in the row of the times where there is room before the next
+ * mark; the name of the span that the chart begins in stands first. */
+static void draw_marks(const struct panel_data *data, struct rect rect, const struct window *window,
+                       bool named)
+{
+    enum { TIME_WIDTH = 8 };
+    struct cells *cells = data->draw->cells;
+    const struct model *model = data->draw->model;
+    double span = window->width * (double)window->points;
+    int end = rect.x + rect.width - TIME_WIDTH;
+    for (size_t i = model->mark_count; i-- > 0;) {
+        double part = (model->marks[i].time - window->begin) / span;
+        if (part < 0 || part >= 1)
+            continue;
+        int x = rect.x + (int)(part * rect.width);
+        cells_fill(cells, (struct rect){x, rect.y, 1, rect.height},
+                   cells_glyph(cells, GLYPH_VERTICAL), STYLE_RULE);
+        int start = x < rect.x + TIME_WIDTH ? rect.x + TIME_WIDTH : x;
+        if (named && start < end)
+            cells_text_cut(cells, start, rect.y + rect.height, end - start - 1, STYLE_DIM,
+                           model->marks[i].name);
+        end = x < end ? x : end;
+    }
+}
+
+static void draw_curve(const struct panel_data *data, struct rect rect, const struct window *window,
+                       const struct curve *curve)
+{
+    float values[CHART_MAX_POINTS];
+    double scale = panel_full_scale(data, curve->metric);
+    if (!(scale > 0))
+        return;
+    history_series(data->device->history, curve->metric, window->begin, window->width,
+                   window->points, values);
+    for (size_t i = 0; i < window->points; i++)
+        values[i] = (float)((double)values[i] / scale);
+    chart_curve(data->draw->cells, rect, &curve->look, values);
+}
+
+void panel_chart(const struct panel_data *data, struct rect rect, unsigned mode)
+{
+    if (rect.width <= 0 || rect.height <= 0)
+        return;
+    struct rect plot = rect;
+    if (rect.height >= TIME_MIN_HEIGHT)
+        plot.height--;
+    if (rect.width >= AXIS_WIDTH + AXIS_MIN_CHART && plot.height >= 3) {
+        draw_axis(data, plot);
+        plot.x += AXIS_WIDTH;
+        plot.width -= AXIS_WIDTH;
+    }
+    bool times = rect.height >= TIME_MIN_HEIGHT;
+    if (times)
+        draw_times(data, (struct rect){plot.x, plot.y + plot.height, plot.width, 1});
+    struct window window = choose_window(data, plot.width);
+    draw_marks(data, plot, &window, times);
+    for (size_t i = 0; i < ARRAY_SIZE(curves); i++)
+        if (curves[i].mode == mode)
+            draw_curve(data, plot, &window, &curves[i]);
+}

@@ -1,0 +1,35 @@
+/* The terminal, through ncurses: shows cells, writing only what has changed, and reads keys and the
+ * mouse. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/util.h"
+#include "tui/cells.h"
+#include "tui/keys.h"
+#include "tui/prefs.h"
+
+struct screen;
+
+/* Takes over the terminal on standard input and output. Returns 0; -ENOTTY where it is none;
+ * -ENOTSUP where its type ($TERM) is not known. */
+MUST_CHECK int screen_open(struct screen **ret, const struct prefs *prefs);
+/* Gives the terminal back as it was. */
+void screen_close(struct screen *screen);
+
+void screen_size(const struct screen *screen, int *ret_width, int *ret_height);
+/* After the terminal's size has changed. */
+void screen_resized(struct screen *screen);
+/* Theme and mouse, where they have changed. */
+void screen_adopt(struct screen *screen, const struct prefs *prefs);
+
+void screen_show(struct screen *screen, const struct cells *cells);
+/* The next screen_show() writes everything. */
+void screen_forget(struct screen *screen);
+
+/* The next key or mouse event; false where there is none. */
+bool screen_read(struct screen *screen, struct input *ret);
+
+/* What this locale and terminal can show, of what is preferred. */
+enum charset screen_charset(unsigned characters);

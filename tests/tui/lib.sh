@@ -1,0 +1,97 @@
+# For tests of the screen: the program runs in a tmux of its own, and what tmux shows is compared.
+# Nothing waits for a time: each check waits until the screen shows what it is to show.
+
+. "$SOURCE_ROOT/tests/lib.sh"
+
+if ! command -v tmux >/dev/null; then
+    echo "1..0 # SKIP no tmux here"
+    exit 0
+fi
+
+tmux_count=0
+tmux_socket=rooftop-test-$$-0
+trap 'mux kill-server 2>/dev/null; rm -rf "$scratch"' EXIT
+export TZ=UTC LC_ALL=C.UTF-8 XDG_CONFIG_HOME="$scratch/config"
+unset ROOFTOP_SOURCE NO_COLOR COLORFGBG TMUX
+
+mux() {
+    tmux -L "$tmux_socket" "$@"
+}
+
+# open_screen WIDTH HEIGHT ARGUMENT…: rooftop top in a terminal of that size. $setting may hold
+# assignments for its environment. When it ends, its exit code is in the file `code`.
+open_screen() {
+    width=$1 height=$2
+    shift 2
+    mux kill-server 2>/dev/null
+    # A server that is about to end would still take the next session.
+    tmux_count=$((tmux_count + 1))
+    tmux_socket=rooftop-test-$$-$tmux_count
+    rm -f code
+    mux -f /dev/null new-session -d -x "$width" -y "$height" \
+        "env ${setting:-} $ROOFTOP top $*; echo \$? >$scratch/code; sleep 600"
+}
+
+screen() {
+    mux capture-pane -p "$@" >screen 2>/dev/null
+}
+
+# wait_for PATTERN NAME: until a line of the screen matches; a check.
+wait_for() {
+    tries=0
+    while [ $tries -lt 200 ]; do
+        screen
+        if grep -Eq -- "$1" screen; then
+            result 0 "$2"
+            return 0
+        fi
+        tries=$((tries + 1))
+        sleep 0.05
+    done
+    result 1 "$2"
+    echo "# waited for '$1'; the screen:"
+    sed 's/^/# |/' screen
+    return 1
+}
+
+# wait_without PATTERN NAME: until no line matches.
+wait_without() {
+    tries=0
+    while [ $tries -lt 200 ]; do
+        screen
+        grep -Eq -- "$1" screen || break
+        tries=$((tries + 1))
+        sleep 0.05
+    done
+    ! grep -Eq -- "$1" screen
+    result $? "$2"
+}
+
+# wait_exit CODE NAME: until the program has ended.
+wait_exit() {
+    tries=0
+    while [ ! -s code ] && [ $tries -lt 200 ]; do
+        tries=$((tries + 1))
+        sleep 0.05
+    done
+    [ "$(cat code 2>/dev/null)" = "$1" ]
+    result $? "$2"
+}
+
+press() {
+    mux send-keys "$@"
+}
+
+# same_screen GOLDEN NAME: the screen is that of tests/golden/GOLDEN, at last.
+same_screen() {
+    golden=$SOURCE_ROOT/tests/golden/$1
+    tries=0
+    while [ $tries -lt 100 ]; do
+        screen
+        cmp -s screen "$golden" && break
+        [ "${ROOFTOP_GOLDEN:-}" != write ] || [ $tries -lt 10 ] || break
+        tries=$((tries + 1))
+        sleep 0.05
+    done
+    expect_same screen "$golden" "$2"
+}

@@ -1,0 +1,84 @@
+. "$SOURCE_ROOT/tests/tui/lib.sh"
+
+one=sim:$SOURCE_ROOT/tests/data/one.sim
+eight=sim:$SOURCE_ROOT/tests/data/eight.sim
+
+open_screen 120 34 --source "$one" --at 4 --paused
+wait_for 'memory-bound: HBM' "the verdict is shown"
+same_screen top-120x34.txt "a paused recording at 120x34"
+press 2
+wait_for '\[waterfall\]' "2 shows the waterfall"
+same_screen top-waterfall.txt "the waterfall"
+press 3
+same_screen top-pipes.txt "the pipes"
+press 4
+same_screen top-links.txt "the links"
+press 5
+same_screen top-power.txt "the power"
+press F1
+wait_for 'What Rooftop costs' "F1 shows the help"
+press Escape
+wait_without 'What Rooftop costs' "Esc closes it"
+press n
+wait_for 'compute-bound' "n goes to the next mark"
+press b
+press b
+wait_for '^  *idle|   idle' "b goes back"
+press q
+wait_exit 0 "q quits"
+
+for size in 20x5 40x10 80x24 200x60; do
+    open_screen "${size%x*}" "${size#*x}" --source "$eight" --at 5 --paused
+    wait_for 'rooftop|M *34' "something is shown at $size"
+    same_screen "top-eight-$size.txt" "eight GPUs at $size"
+done
+
+setting="LC_ALL=C"
+open_screen 80 24 --source "$one" --at 7 --paused
+wait_for 'compute-bound' "ASCII: the verdict"
+same_screen top-ascii.txt "the C locale has ASCII only"
+! LC_ALL=C grep -q '[^ -~]' screen
+result $? "not one byte is outside ASCII"
+
+setting="NO_COLOR=1"
+open_screen 80 24 --source "$one" --at 7 --paused
+wait_for 'compute-bound' "NO_COLOR: the verdict"
+mux capture-pane -p -e >coloured
+! grep -q "$(printf '\033')\[\([0-9;]*;\)*3[0-8]" coloured
+result $? "NO_COLOR draws without colours"
+setting=
+open_screen 80 24 --source "$one" --at 7 --paused
+wait_for 'compute-bound' "colour: the verdict"
+mux capture-pane -p -e >coloured
+grep -q "$(printf '\033')\[\([0-9;]*;\)*3[0-8]" coloured
+result $? "else with colours"
+
+open_screen 100 30 --source "$eight" --at 5 --paused
+wait_for 'python job0' "the processes are shown"
+press F4
+press user1
+press Enter
+wait_for 'filter: user1' "F4 filters"
+wait_without 'python job0' "what does not match is gone"
+press Escape
+wait_for 'python job0' "Esc shows all again"
+press Tab
+press F9
+wait_for 'a recording: its processes cannot be signalled' "kill is refused in a recording"
+press F2
+wait_for 'Setup:' "F2 opens the setup"
+press Right
+wait_for 'screen theme +dark' "Right changes a setting"
+press F2
+wait_for 'saved to' "it is saved"
+grep -q '^theme = dark' "$XDG_CONFIG_HOME/rooftop/top.ini"
+result $? "the file has it"
+press F10
+wait_exit 0 "F10 quits"
+
+echo 'theme = purple' >"$XDG_CONFIG_HOME/rooftop/top.ini"
+expect_exit 2 "a mistake in the preferences" "$ROOFTOP" top --once --source "$one"
+expect_text err 'top.ini:1: a key before the first' "names file and line"
+rm "$XDG_CONFIG_HOME/rooftop/top.ini"
+
+finish

@@ -1,0 +1,170 @@
+#include "tui/draw.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmocka_test.h"
+#include "synthetic.h"
+
+struct screen {
+    struct model model;
+    struct view view;
+    struct process_table table;
+    struct layout layout;
+    struct cells cells;
+    struct strbuf text;
+};
+
+static void open_screen(struct screen *screen, size_t gpus)
+{
+    *screen = (struct screen){.cells.charset = CHARSET_BRAILLE};
+    synthetic_model(&screen->model, gpus);
+    view_init(&screen->view, &prefs_default);
+}
+
+static void close_screen(struct screen *screen)
+{
+    model_free(&screen->model);
+    process_table_free(&screen->table);
+    cells_free(&screen->cells);
+    strbuf_free(&screen->text);
+}
+
+static const char *draw(struct screen *screen, int width, int height)
+{
+    struct process_lookup lookup = synthetic_lookup();
+    struct process_query query = {
+        .sort = COLUMN_MEMORY,
+        .tree = screen->view.prefs.tree,
+        .filter = screen->view.filter,
+        .only_device = screen->view.zoomed ? screen->view.device : SIZE_MAX,
+    };
+    assert_int_equal(process_table_fill(&screen->table, &screen->model, &query, &lookup), 0);
+    assert_int_equal(cells_resize(&screen->cells, width, height), 0);
+    draw_screen(&screen->cells, &screen->model, &screen->view, &screen->table, &screen->layout, 0);
+    strbuf_clear(&screen->text);
+    cells_to_text(&screen->cells, &screen->text);
+    return strbuf_text(&screen->text);
+}
+
+static void press(struct screen *screen, uint32_t code)
+{
+    struct view_context context = {&screen->model, &screen->table, &screen->layout, 0};
+    struct input input = {.code = code};
+    view_handle(&screen->view, &context, &input);
+}
+
+static void assert_shows(struct screen *screen, const char *text)
+{
+    if (!strstr(strbuf_text(&screen->text), text))
+        fail_msg("'%s' is not in\n%s", text, strbuf_text(&screen->text));
+}
+
+/* Every character is one that the terminal was asked for; wide ones are whole. */
+static void assert_drawable(const struct cells *cells)
+{
+    for (int i = 0; i < cells->width * cells->height; i++) {
+        uint32_t character = cells->cell[i].character;
+        bool half =
+            character == 0 && i % cells->width > 0 && cells->cell[i - 1].character >= 0x1100;
+        assert_true(half || character >= ' ');
+        assert_true(cells->charset != CHARSET_ASCII || character < 0x7F);
+        assert_true(cells->cell[i].style < STYLE_COUNT);
+    }
+}
+
+static void draws_at_every_kind_of_size(void **state)
+{
+    (void)state;
+    static const int sizes[][2] = {{1, 1},    {2, 3},    {7, 4},    {20, 5},   {33, 9},
+                                   {40, 10},  {60, 15},  {80, 24},  {100, 30}, {132, 43},
+                                   {184, 39}, {200, 60}, {250, 80}, {250, 5},  {12, 80}};
+    static const size_t counts[] = {0, 1, 2, 8, 64};
+    for (size_t c = 0; c < ARRAY_SIZE(counts); c++) {
+        struct screen screen;
+        open_screen(&screen, counts[c]);
+        for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+            for (unsigned mode = 0; mode < MODE_COUNT; mode++) {
+                screen.cells.charset = (enum charset)((i + mode) % CHARSET_COUNT);
+                screen.view.prefs.mode = mode;
+                screen.view.prefs.tree = mode % 2;
+                screen.view.zoomed = i % 2;
+                screen.view.dialog = (enum dialog)((i + mode) % (DIALOG_MARK + 1));
+                draw(&screen, sizes[i][0], sizes[i][1]);
+                assert_drawable(&screen.cells);
+            }
+        close_screen(&screen);
+    }
+}
+
+static void shows_what_the_gpu_does(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, 1);
+    draw(&screen, 160, 40);
+    assert_shows(&screen, "NVIDIA H200");
+    assert_shows(&screen, "tensor");
+    assert_shows(&screen, "nvidia-smi  99 %");
+    assert_shows(&screen, "PCIe");
+    assert_shows(&screen, "held, its owner is not visible here");
+    close_screen(&screen);
+}
+
+static void says_what_is_out_of_order(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, 7);
+    draw(&screen, 120, 50);
+    assert_shows(&screen, "lost 12 s");
+    assert_shows(&screen, "the GPU is lost; last seen 12 s ago");
+    close_screen(&screen);
+}
+
+static void scrolls_to_the_selected_gpu(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, 64);
+    draw(&screen, 80, 24);
+    assert_int_equal(screen.layout.first_device, 0);
+    for (int i = 0; i < 70; i++) {
+        press(&screen, INPUT_DOWN);
+        draw(&screen, 80, 24);
+        assert_true(screen.view.device >= screen.layout.first_device);
+        assert_true(screen.view.device < screen.layout.end_device);
+    }
+    for (int i = 0; i < 100; i++)
+        press(&screen, INPUT_UP);
+    draw(&screen, 80, 24);
+    assert_int_equal(screen.layout.first_device, 0);
+    close_screen(&screen);
+}
+
+static void what_is_broken_in_a_command_is_shown_harmless(void **state)
+{
+    (void)state;
+    struct cells cells = {.charset = CHARSET_BRAILLE};
+    assert_int_equal(cells_resize(&cells, 12, 1), 0);
+    assert_int_equal(cells_text(&cells, 0, 0, 12, STYLE_TEXT, "a\x1b[31m\xff\xc2\x85z"), 9);
+    struct strbuf out = {0};
+    cells_to_text(&cells, &out);
+    assert_string_equal(strbuf_text(&out), "a?[31m??z\n");
+    strbuf_free(&out);
+    cells_free(&cells);
+}
+
+int main(void)
+{
+    setlocale(LC_CTYPE, "C.UTF-8");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(draws_at_every_kind_of_size),
+        cmocka_unit_test(shows_what_the_gpu_does),
+        cmocka_unit_test(says_what_is_out_of_order),
+        cmocka_unit_test(scrolls_to_the_selected_gpu),
+        cmocka_unit_test(what_is_broken_in_a_command_is_shown_harmless),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
