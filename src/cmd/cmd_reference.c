@@ -73,8 +73,8 @@ static void reference_metrics(struct strbuf *out)
     strbuf_puts(out, introduction);
     strbuf_puts(out, "\n## Measured\n\nRead from the GPU by a source; a recording holds them.\n");
     add_metrics(out, ORIGIN_MEASURED);
-    strbuf_puts(out,
-                "\n## Derived\n\nComputed from the measured ones, live and in a replay alike.\n");
+    strbuf_puts(out, "\n## Derived\n\nComputed from the measured ones, live and in a replay alike; "
+                     "docs/SOL.md says how.\n");
     add_metrics(out, ORIGIN_DERIVED);
     strbuf_puts(out,
                 "\n## Words\n\nWhat metrics of unit label (one word) and flags (several) say.\n");

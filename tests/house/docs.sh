@@ -21,6 +21,13 @@ done >"$scratch/broken"
 result $? "every file that a document names exists"
 sed 's/^/# /' "$scratch/broken"
 
+for page in docs/*.md; do
+    grep -q "]($page)" README.md || echo "README.md does not lead to $page"
+done >"$scratch/unlinked"
+[ ! -s "$scratch/unlinked" ]
+result $? "README.md leads to every document"
+sed 's/^/# /' "$scratch/unlinked"
+
 for folder in src/*/ tests/*/; do
     folder=${folder%/}
     name=${folder#src/}
