@@ -1,6 +1,7 @@
 #include "counter/replay.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 static const double SHORTEST_STALE_AGE = 0.3;
 static const double STALE_INTERVALS = 2.5;
 static const double DEFAULT_INTERVAL = 0.1;
+static const double LONGEST_DELAY = 0.05;
 
 /* Where the replay is on one device. */
 struct track {
@@ -55,10 +57,10 @@ static void adopt_facts(struct replay *replay, const char *path)
 
     double interval = record_reader_interval(reader);
     counter->interval = interval > 0 ? interval : DEFAULT_INTERVAL;
-    /* The samples then lie in the middle of the ticks, and jitter moves none into the next. */
     counter->begin = record_reader_begin(reader);
+    /* Ticks come a little after the samples, and jitter moves none of these into the next. */
     if (counter->begin > 0)
-        counter->begin -= counter->interval / 2;
+        counter->begin -= counter->interval - fmin(counter->interval / 2, LONGEST_DELAY);
     counter->end = record_reader_end(reader);
     counter->marks = record_reader_marks(reader);
     counter->mark_count = record_reader_mark_count(reader);

@@ -78,7 +78,8 @@ expect_text err 'no/such.roof: No such file' "is named"
 
 # A recording of format 1, made when that was new. Its values must come out as they went in.
 "$ROOFTOP" stat -s "replay:$SOURCE_ROOT/tests/data/version1.roof@max" -f csv --metrics \
-    tensor_active_ratio,power_watts,energy_joules_total,pcie_rx_bytes_per_second,l2_active_ratio >old
+    tensor_active_ratio,power_watts,energy_joules_total,pcie_rx_bytes_per_second,l2_active_ratio |
+    cut -d, -f1,2,8,10-14 >old
 expect_same old "$SOURCE_ROOT/tests/golden/version1.csv" "a recording of format 1 opens"
 stat_of "$SOURCE_ROOT/tests/data/version1.roof" >old
 expect_text old '"pid":4300,.*"memory_bytes":2147483648,.*"user":"bob","command":"python gemm.py"' \
