@@ -23,7 +23,7 @@ static const char *const h200[] = {
     "nvmlDeviceGetArchitecture -> 0 9",
     "nvmlDeviceGetCudaComputeCapability -> 0 9 0",
     "nvmlDeviceGetNumGpuCores -> 0 16896",
-    "nvmlDeviceGetMemoryBusWidth -> 0 6144",
+    "nvmlDeviceGetMemoryBusWidth -> 0 6016",
     "nvmlDeviceGetMaxClockInfo 0 -> 0 1980",
     "nvmlDeviceGetMaxClockInfo 1 -> 0 1980",
     "nvmlDeviceGetMaxClockInfo 2 -> 0 3201",

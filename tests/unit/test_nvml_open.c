@@ -68,7 +68,7 @@ static void describes_an_h200(void **state)
     expect_number(0, DEVICE_SM_COUNT, 132);
     expect_number(0, DEVICE_CORES, 16896);
     expect_number(0, DEVICE_MEMORY_TOTAL, 150754820096);
-    expect_number(0, DEVICE_MEMORY_BUS_BITS, 6144);
+    expect_number(0, DEVICE_MEMORY_BUS_BITS, 6016);
     expect_number(0, DEVICE_MAX_SM_CLOCK, 1980e6);
     expect_number(0, DEVICE_MAX_MEMORY_CLOCK, 3201e6);
     expect_number(0, DEVICE_POWER_LIMIT, 700);

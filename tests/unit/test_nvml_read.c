@@ -644,6 +644,24 @@ static void says_that_processes_cannot_be_listed(void **state)
     expect(METRIC_POWER, 601.75);
 }
 
+static void follows_a_script_that_changes(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "follow\ngpu h200\nprocesses compute 10:1\n");
+    read_at(0, 0);
+    assert_int_equal(process(10)->memory_bytes, 1);
+    char script[256];
+    snprintf(script, sizeof(script),
+             "clock %s/clock\nfollow\ngpu h200\nprocesses compute 11:2\n"
+             "nvmlDeviceGetFieldValues 186 -> 0 type 1 value 1000+500\n",
+             stage.folder);
+    stage_put_file(&stage, "/script", script);
+    read_at(4, 0);
+    assert_int_equal(stage.processes.count, 1);
+    assert_int_equal(process(11)->memory_bytes, 2);
+    expect(METRIC_POWER, 3);
+}
+
 static void reads_without_allocating(void **state)
 {
     (void)state;
@@ -697,6 +715,7 @@ int main(void)
         CASE(measures_the_layout_of_processes),
         CASE(bounds_the_list_of_processes),
         CASE(says_that_processes_cannot_be_listed),
+        CASE(follows_a_script_that_changes),
         CASE(reads_without_allocating),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
