@@ -58,12 +58,15 @@ gpu h200
 gpu h200
 * -> 15
 gpu h200
+nvmlDeviceGetPersistenceMode -> 0 0
 END
 valid "a lost GPU among others"
 "$jsoncheck" gpus.0.state gpus.2.state <json | sort -u >states
 echo '"ok" "ok"' >expected
 expect_same states expected "the others go on"
 expect_exit 1 "doctor with a lost GPU" "$ROOFTOP" doctor
+[ "$(grep -c '^  mend  persistence ' out)" -eq 1 ]
+result $? "it tells of the one GPU without persistence mode"
 sed '1,/^Metrics of GPU 1$/d' out >lost
 expect_text lost '^  mend  missing       the GPU is lost: .*graphics_active_ratio' "it says what is lost"
 script many <<END

@@ -214,7 +214,7 @@ static void takes_the_cgroup_line_that_tells_most(void **state)
                       sizeof(path), container, sizeof(container));
     assert_string_equal(path, "/docker/" ID);
     assert_string_equal(container, "docker:" ID);
-    proc_parse_cgroup("3:cpu:/\n0::/user.slice/a:b\n", path, sizeof(path), container,
+    proc_parse_cgroup("3:cpu:/user.slice/a:b\n0::/\n", path, sizeof(path), container,
                       sizeof(container));
     assert_string_equal(path, "/user.slice/a:b");
     assert_string_equal(container, "");
@@ -307,6 +307,13 @@ static void tells_a_bare_host(void **state)
     assert_true(host.counters_for_root);
 }
 
+static void remove_file(const char *name)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    assert_int_equal(unlink(path), 0);
+}
+
 static void tells_sandboxes_and_containers(void **state)
 {
     (void)state;
@@ -314,6 +321,11 @@ static void tells_sandboxes_and_containers(void **state)
     put_text("proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n");
     host_read(root, &host);
     assert_true(host.gvisor);
+    assert_false(host.wsl);
+    put_text("dev/dxg", "");
+    host_read(root, &host);
+    assert_true(host.wsl);
+    remove_file("dev/dxg");
     put_text("proc/sys/kernel/osrelease", "5.15.153.1-microsoft-standard-WSL2\n");
     host_read(root, &host);
     assert_true(host.wsl);
