@@ -182,6 +182,22 @@ static void a_late_caller_gives_the_devices_their_time(void **state)
     }
 }
 
+static void one_who_always_comes_late_gets_frames_too(void **state)
+{
+    struct fixture *fixture = *state;
+    start(fixture);
+    SCRIPTED_SET(&fixture->scripted, device[0].hang, true);
+    SCRIPTED_AWAIT(&fixture->scripted, fixture->scripted.device[0].waiting == 1);
+    int frames = 0;
+    for (int calls = 0; calls < 6; calls++) {
+        double late = clock_monotonic() + 3 * INTERVAL;
+        while (clock_monotonic() < late)
+            poll(NULL, 0, 10);
+        frames += sampler_next(fixture->sampler, &fixture->frame) == 1;
+    }
+    assert_true(frames >= 2);
+}
+
 static void frames_go_on_where_every_device_hangs(void **state)
 {
     struct fixture *fixture = *state;
@@ -312,6 +328,7 @@ int main(void)
         LIVE_TEST(a_device_that_hangs_goes_stale_alone),
         LIVE_TEST(a_device_that_never_answered_goes_stale),
         LIVE_TEST(a_late_caller_gives_the_devices_their_time),
+        LIVE_TEST(one_who_always_comes_late_gets_frames_too),
         LIVE_TEST(frames_go_on_where_every_device_hangs),
         LIVE_TEST(a_lost_device_backs_off_and_returns),
         LIVE_TEST(a_device_that_never_worked_has_a_sane_age),
