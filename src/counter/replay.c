@@ -16,9 +16,9 @@ static const double LONGEST_DELAY = 0.05;
 
 /* Where the replay is on one device. */
 struct track {
-    bool fresh;                 /* `sample` holds what this collect() has met so far */
-    struct sample sample;       /* else the last one, held */
-    float weight[METRIC_COUNT]; /* seconds in the mean, where more than one sample is in it */
+    bool fresh;                  /* `sample` holds what this collect() has met so far */
+    struct sample sample;        /* else the last one, held */
+    double weight[METRIC_COUNT]; /* seconds in the mean, where more than one sample is in it */
     bool weighted;
     struct record_outage outage; /* the last one; time 0: none */
     struct process_list processes;
@@ -131,8 +131,7 @@ static int replay_open(struct counter **ret, const char *path, struct counter_fa
 static void begin_weighing(struct track *track)
 {
     for (size_t i = 0; i < METRIC_COUNT; i++)
-        track->weight[i] =
-            sample_has(&track->sample, (enum metric)i) ? (float)track->sample.interval : 0;
+        track->weight[i] = sample_has(&track->sample, (enum metric)i) ? track->sample.interval : 0;
     track->weighted = true;
 }
 
@@ -150,7 +149,7 @@ static void add_metric(struct track *track, const struct sample *sample, enum me
         double weight = track->weight[metric] + sample->interval;
         value = mean + (value - mean) * sample->interval / weight;
     }
-    track->weight[metric] += (float)sample->interval;
+    track->weight[metric] += sample->interval;
     sample_set(sum, metric, value);
 }
 

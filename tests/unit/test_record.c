@@ -489,7 +489,7 @@ static void is_read_while_it_is_written(void **state)
     assert_int_equal(record_reader_sample(reader, T0, &gpu, &read), 0);
     assert_int_equal(record_writer_commit(writer), 0);
     assert_int_equal(record_reader_sample(reader, 1e11, &gpu, &read), 1);
-    assert_float_equal(read.time, T0 + 0.2, 1e-6);
+    assert_near(read.time, T0 + 0.2, 1e-6);
     record_reader_close(reader);
     assert_int_equal(record_writer_close(writer), 0);
     reader = open_reader(folder);

@@ -95,8 +95,8 @@ static void joins_samples_by_their_interval(void **state)
     play(tape);
     const struct sample *sample = &collect(tape, 0.5, 0)->sample;
     /* (0.1·0.2 + 0.3·0.6) ÷ 0.4: the empty sample has no weight. */
-    assert_float_equal(sample->value[METRIC_TENSOR_ACTIVE], 0.5, 1e-9);
-    assert_float_equal(sample->interval, 0.5, 1e-9);
+    assert_near(sample->value[METRIC_TENSOR_ACTIVE], 0.5, 1e-9);
+    assert_near(sample->interval, 0.5, 1e-9);
     assert_true(sample->value[METRIC_POWER] == 200);
     assert_true(sample->time == T0 + 0.5);
     sample = &collect(tape, 0.6, 0)->sample;
@@ -135,7 +135,7 @@ static void holds_a_value_for_a_while(void **state)
     assert_int_equal(tape->frame.readings[1].state, READING_NONE);
     const struct reading *reading = collect(tape, 0.3, 0);
     assert_int_equal(reading->state, READING_OK);
-    assert_float_equal(reading->age, 0.2, 1e-6);
+    assert_near(reading->age, 0.2, 1e-6);
     assert_true(reading->sample.value[METRIC_TENSOR_ACTIVE] == 0.5);
     reading = collect(tape, 1.0, 0);
     assert_int_equal(reading->state, READING_STALE);
@@ -192,7 +192,7 @@ static void seeks(void **state)
     assert_true(reading->sample.value[METRIC_TENSOR_ACTIVE] == 0.15);
     assert_int_equal(reading->processes.count, 1);
     reading = collect(tape, 3.25, 0);
-    assert_float_equal(reading->sample.value[METRIC_TENSOR_ACTIVE], 0.315, 1e-12);
+    assert_near(reading->sample.value[METRIC_TENSOR_ACTIVE], 0.315, 1e-9);
     assert_true(reading->sample.value[METRIC_POWER] == 32);
 
     assert_int_equal(replay_counter.seek(tape->counter, T0 - 100), 0);
@@ -210,8 +210,8 @@ static void tells_its_span_and_marks(void **state)
     assert_int_equal(record_writer_meta(tape->writer, "driver_version", "580"), 0);
     play(tape);
     assert_int_equal(tape->counter->device_count, 2);
-    assert_float_equal(tape->counter->begin, T0 + 0.05, 1e-6);
-    assert_float_equal(tape->counter->end, T0 + 0.3, 1e-6);
+    assert_near(tape->counter->begin, T0 + 0.05, 1e-6);
+    assert_near(tape->counter->end, T0 + 0.3, 1e-6);
     assert_true(tape->counter->interval == 0.1);
     assert_int_equal(tape->counter->mark_count, 1);
     assert_string_equal(tape->counter->marks[0].name, "here");
@@ -220,7 +220,7 @@ static void tells_its_span_and_marks(void **state)
     for (int n = 1; n <= 3; n++) {
         double until = tape->counter->begin + n * tape->counter->interval;
         assert_int_equal(replay_counter.collect(tape->counter, until, &tape->frame), 0);
-        assert_float_equal(tape->frame.readings[0].sample.time, T0 + n * 0.1, 1e-6);
+        assert_near(tape->frame.readings[0].sample.time, T0 + n * 0.1, 1e-6);
     }
 }
 

@@ -121,12 +121,6 @@ static double value(const struct sample *sample, enum metric metric)
     return sample->value[metric];
 }
 
-static void assert_near(double actual, double expected, double tolerance)
-{
-    if (!(fabs(actual - expected) <= tolerance))
-        fail_msg("%.9g is not within %.3g of %.9g", actual, tolerance, expected);
-}
-
 static void assert_verdict(const struct device *device, const struct sample *sample,
                            const char *expected)
 {
