@@ -366,12 +366,9 @@ static int examine(const struct command *command, const struct settings *setting
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.format = "text"};
-    int operands;
-    enum options_result result = options_parse(command, argc, argv, &settings, &operands);
+    enum options_result result = options_parse_all(command, argc, argv, &settings);
     if (result != OPTIONS_GO)
         return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
-    if (operands < argc)
-        return usage_error(command, "'%s' is one word too many", argv[operands]);
     struct report report = {0};
     int code = examine(command, &settings, &report);
     report_free(&report);

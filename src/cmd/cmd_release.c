@@ -24,12 +24,9 @@ static const struct option_row options[] = {
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.length = USUAL_LENGTH};
-    int operands;
-    enum options_result result = options_parse(command, argc, argv, &settings, &operands);
+    enum options_result result = options_parse_all(command, argc, argv, &settings);
     if (result != OPTIONS_GO)
         return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
-    if (operands < argc)
-        return usage_error(command, "it takes no operand: '%s'", argv[operands]);
     if (settings.length > LONGEST_LENGTH)
         return usage_error(command, "--for: %g s is more than a day", settings.length);
     unsigned asked, refused;

@@ -7,8 +7,7 @@ static const struct option_row options[] = {OPTIONS_END};
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    int operands;
-    enum options_result result = options_parse(command, argc, argv, NULL, &operands);
+    enum options_result result = options_parse_all(command, argc, argv, NULL);
     if (result != OPTIONS_GO)
         return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
     printf("rooftop %s\n", ROOFTOP_VERSION);

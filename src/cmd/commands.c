@@ -14,7 +14,8 @@ extern const struct command command_stat;
 extern const struct command command_top;
 extern const struct command command_version;
 
-/* clang-format off: one a line */
+/* One a line. */
+/* clang-format off */
 const struct command *const commands[] = {
     &command_top,
     &command_stat,

@@ -163,6 +163,17 @@ enum options_result options_parse(const struct command *command, int argc, char 
     return OPTIONS_GO;
 }
 
+enum options_result options_parse_all(const struct command *command, int argc, char **argv,
+                                      void *settings)
+{
+    int operands;
+    enum options_result result = options_parse(command, argc, argv, settings, &operands);
+    if (result != OPTIONS_GO || operands == argc)
+        return result;
+    usage_error(command, "'%s' is one word too many", argv[operands]);
+    return OPTIONS_WRONG;
+}
+
 static void print_option(const struct option_row *row)
 {
     char left[64];

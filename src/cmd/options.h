@@ -57,6 +57,10 @@ enum options_result {
 MUST_CHECK enum options_result options_parse(const struct command *command, int argc, char **argv,
                                              void *settings, int *ret_operands);
 
+/* The same for a command without operands: one is an error. */
+MUST_CHECK enum options_result options_parse_all(const struct command *command, int argc,
+                                                 char **argv, void *settings);
+
 /* Prints "rooftop COMMAND: MESSAGE" and a pointer to the help on stderr; returns EXIT_USAGE. */
 int usage_error(const struct command *command, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Prints "rooftop COMMAND: MESSAGE" on stderr; returns EXIT_FAILED. */
