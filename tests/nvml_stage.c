@@ -1,11 +1,14 @@
 #include "nvml_stage.h"
 
 #include <ftw.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "cmocka_test.h"
 
 static _Atomic double time_now; /* threads of the source read it */
 
@@ -150,4 +153,35 @@ unsigned stage_count_calls(struct stage *stage, const char *call)
 struct nvml *stage_nvml(struct stage *stage)
 {
     return nvml_of(stage->counter);
+}
+
+void stage_open_or_fail(struct stage *stage, const char *library, const char *script)
+{
+    if (stage_open(stage, library, script) < 0)
+        fail_msg("%s", stage->failure.reason);
+}
+
+void stage_read_at(struct stage *stage, double seconds, size_t device)
+{
+    stage_set_time(stage, seconds);
+    assert_int_equal(stage_read(stage, device), 0);
+}
+
+void stage_expect(const struct stage *stage, enum metric metric, double value)
+{
+    const struct sample *sample = &stage->sample;
+    const char *name = metric_info(metric)->name;
+    if (!sample_has(sample, metric))
+        fail_msg("%s is %s", name, absence_info(sample->absent[metric])->word);
+    if (fabs(sample->value[metric] - value) > fabs(value) * 1e-12)
+        fail_msg("%s is %.17g, not %.17g", name, sample->value[metric], value);
+}
+
+void stage_expect_missing(const struct stage *stage, enum metric metric, enum absence reason)
+{
+    const struct sample *sample = &stage->sample;
+    if (sample->absent[metric] != reason)
+        fail_msg("%s is %s (%g), not %s", metric_info(metric)->name,
+                 absence_info(sample->absent[metric])->word, sample->value[metric],
+                 absence_info(reason)->word);
 }
