@@ -10,7 +10,7 @@
 
 enum reading_state {
     READING_NONE,   /* nothing read yet */
-    READING_OK,     /* of this tick */
+    READING_OK,     /* of this tick, or where the read was slow of the one before: see age */
     READING_STALE,  /* the driver has not answered in time: the values are of an earlier tick */
     READING_LOST,   /* the device is gone: the values are its last */
     READING_FAILED, /* the source failed on this device: the values are its last */

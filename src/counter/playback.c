@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 
+static const double LONGEST_LAG = 0.5;
+
 struct playback {
     struct counter *counter;
     double interval;
@@ -86,10 +88,20 @@ int playback_fd(const struct playback *playback)
     return playback->timer;
 }
 
+/* Whoever comes this late was stopped, or cannot keep up: go on from here at the same speed, rather
+ * than rush through what was missed. */
+static void forgive_lag(struct playback *playback, double lag)
+{
+    if (playback->speed > 0 && lag > LONGEST_LAG)
+        playback->started += lag;
+}
+
 int playback_next(struct playback *playback, struct frame *frame)
 {
-    if (clock_monotonic() < due(playback))
+    double lag = clock_monotonic() - due(playback);
+    if (lag < 0)
         return 0;
+    forgive_lag(playback, lag);
     double until = tick_time(playback, playback->tick);
     int r = playback->counter->ops->collect(playback->counter, until, frame);
     if (r < 0) {

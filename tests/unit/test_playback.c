@@ -141,6 +141,21 @@ static void slower_means_later(void **state)
     assert_false(is_readable(fixture, 0));
 }
 
+static void does_not_rush_after_a_stop(void **state)
+{
+    struct fixture *fixture = *state;
+    start(fixture, 1, 5);
+    double late = clock_monotonic() + 1;
+    while (clock_monotonic() < late)
+        poll(NULL, 0, 100);
+    double began = clock_monotonic();
+    assert_int_equal(next(fixture), 1);
+    assert_true(is_readable(fixture, 20000));
+    assert_int_equal(next(fixture), 1);
+    assert_true(clock_monotonic() - began >= 0.19);
+    assert_float_equal(fixture->frame.time, 1002, 1e-9);
+}
+
 static void seeks_within_the_recording(void **state)
 {
     struct fixture *fixture = *state;
@@ -176,6 +191,7 @@ int main(void)
         PLAYBACK_TEST(rests_at_the_end),
         PLAYBACK_TEST(keeps_to_its_speed),
         PLAYBACK_TEST(slower_means_later),
+        PLAYBACK_TEST(does_not_rush_after_a_stop),
         PLAYBACK_TEST(seeks_within_the_recording),
         PLAYBACK_TEST(refuses_impossible_speeds),
     };
