@@ -32,6 +32,10 @@ struct reading {
  * state as the reason, and its processes unknown. */
 void reading_withdraw(struct reading *reading);
 
+/* Bytes in use that the processes, which are known, do not account for; 0 where that cannot be
+ * told. Of a GPU that is cut into instances it means nothing: their processes are not the GPU's. */
+double reading_unowned_memory(const struct reading *reading);
+
 struct frame {
     double time;     /* seconds since 1970 */
     double interval; /* seconds since the tick before */

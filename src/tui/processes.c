@@ -7,8 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* Less than this is the driver's own, not somebody's. */
-static const double HELD_LEAST_BYTES = 256.0 * 1024 * 1024;
 enum { MAX_ROWS = 8192, MAX_ANCESTORS = 8 };
 
 void process_table_free(struct process_table *table)
@@ -78,21 +76,6 @@ static int add_process(struct process_table *table, size_t device, const struct 
     return 0;
 }
 
-/* Memory in use that the listed processes do not account for; 0 where that cannot be told. */
-static double held_by_nobody(const struct reading *reading)
-{
-    if (!sample_has(&reading->sample, METRIC_MEMORY_USED) || reading->processes.truncated)
-        return 0;
-    double held = reading->sample.value[METRIC_MEMORY_USED];
-    for (size_t i = 0; i < reading->processes.count; i++) {
-        const struct process *process = &reading->processes.process[i];
-        if (!process->memory_known)
-            return 0;
-        held -= (double)process->memory_bytes;
-    }
-    return held >= HELD_LEAST_BYTES ? held : 0;
-}
-
 /* Memory of a GPU that is cut into instances is held by the instances' processes. */
 static bool has_instances(const struct model *model, size_t device)
 {
@@ -106,7 +89,7 @@ static int add_remark(struct process_table *table, const struct model *model, si
     if (reading->state != READING_OK || has_instances(model, device))
         return 0;
     if (reading->processes.known)
-        held = held_by_nobody(reading);
+        held = reading_unowned_memory(reading);
     if (reading->processes.known && held == 0)
         return 0;
     struct process_row *row = add_row(table);

@@ -266,10 +266,23 @@ static void write_process(struct view *view, const struct process *process, stru
     end_line(view, start, out);
 }
 
-static void write_processes(struct view *view, const struct process_list *list, struct strbuf *out)
+static void write_unowned(struct view *view, const struct view_gpu *gpu, struct strbuf *out)
 {
+    double bytes = reading_unowned_memory(gpu->reading);
+    if (bytes == 0 || device_number(gpu->device, DEVICE_MIG_ENABLED, 0) == 1)
+        return;
+    size_t start = out->length;
+    strbuf_puts(out, "               held by processes that are not listed: ");
+    metric_put_human(out, METRIC_MEMORY_USED, bytes);
+    end_line(view, start, out);
+}
+
+static void write_processes(struct view *view, const struct view_gpu *gpu, struct strbuf *out)
+{
+    const struct process_list *list = &gpu->reading->processes;
     for (size_t i = 0; i < list->count; i++)
         write_process(view, &list->process[i], out);
+    write_unowned(view, gpu, out);
     const char *note = !list->known      ? "processes are not known"
                        : list->truncated ? "and more processes"
                                          : NULL;
@@ -308,7 +321,7 @@ static void write_frame(struct view *view, const struct view_frame *frame, struc
             write_header(view, out);
         write_gpu(view, time, &frame->gpus[i], out);
         if (view->processes)
-            write_processes(view, &frame->gpus[i].reading->processes, out);
+            write_processes(view, &frame->gpus[i], out);
     }
 }
 

@@ -296,6 +296,24 @@ static void text_shows_chosen_metrics_and_processes(void **state)
                   "               pid 7          3.00 GiB  ann        python a\"b\n");
     assert_starts(line(text, 4), "               pid 8                 -  not visible here");
     assert_non_null(strstr(line(text, 5), "processes are not known"));
+    assert_null(strstr(text, "not listed"));
+    free(text);
+}
+
+static void text_says_what_nobody_here_holds(void **state)
+{
+    (void)state;
+    set_scene();
+    scene.readings[0].processes.known = true;
+    sample_set(&scene.readings[0].sample, METRIC_MEMORY_USED, 0x1p31);
+    struct view view = {.form = &view_text, .processes = true, .describe = describe};
+    char *text = output(&view);
+    assert_starts(line(text, 3),
+                  "               held by processes that are not listed: 2.00 GiB\n");
+    free(text);
+    device_set_number(&scene.devices[0], DEVICE_MIG_ENABLED, 1); /* its instances hold it */
+    text = output(&view);
+    assert_null(strstr(text, "not listed"));
     free(text);
 }
 
@@ -348,6 +366,7 @@ int main(void)
         cmocka_unit_test(text_cuts_no_number),
         cmocka_unit_test(text_repeats_the_header_on_a_terminal),
         cmocka_unit_test(text_shows_chosen_metrics_and_processes),
+        cmocka_unit_test(text_says_what_nobody_here_holds),
         cmocka_unit_test(people_read_about_three_digits),
         cmocka_unit_test(cleans_foreign_text),
     };
