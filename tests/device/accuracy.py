@@ -19,7 +19,8 @@ DATASHEET_CLOCK = 1830e6
 
 def record(path, seconds):
     phases = path + ".phases"
-    subprocess.run([gpu.ROOFTOP, "record", "--force", "--redact", "--interval", "0.1", "-o", path,
+    subprocess.run([gpu.ROOFTOP, "record", "--force", "--redact", "--clock", "continuous",
+                    "--interval", "0.1", "-o", path,
                     "--marks", phases, "--", sys.executable, gpu.workload("phases.py"), phases,
                     str(seconds)], check=True)
 
