@@ -1,0 +1,104 @@
+/* Types and resizes at random: the program must neither crash nor hang nor end unasked.
+ *
+ * usage: fuzz SEED SECONDS PROGRAM [ARGUMENT…]; seed 0: a new one
+ *
+ * Use recorded sources only: a live one has processes to kill. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+
+#include "terminal.h"
+
+static unsigned long state;
+
+/* xorshift64: the same numbers from the same seed everywhere. */
+static unsigned long draw(unsigned long below)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state % below;
+}
+
+static const char *const keys[] = {
+    "1",        "2",         "3",         "4",        "5",      "\r",      "z",       "p",
+    "\x1b",     " ",         "[",         "]",        "{",      "}",       "m",       "n",
+    "b",        "r",         "t",         "M",        "P",      "T",       "N",       "I",
+    "+",        "/",         "k",         "h",        "?",      "S",       "\t",      "\x7f",
+    "\x0c",     "y",         "x",         "\xc3\xa9", "\xff",   "\x1b[A",  "\x1b[B",  "\x1b[C",
+    "\x1b[D",   "\x1bOA",    "\x1bOB",    "\x1bOC",   "\x1bOD", "\x1b[5~", "\x1b[6~", "\x1bOH",
+    "\x1bOF",   "\x1b[1;2D", "\x1b[1;2C", "\x1bOP",   "\x1bOQ", "\x1bOR",  "\x1bOS",  "\x1b[15~",
+    "\x1b[17~", "\x1b[20~",
+};
+
+static void type_something(const struct terminal *terminal)
+{
+    char mouse[32];
+    const char *text = keys[draw(ARRAY_SIZE(keys))];
+    if (draw(12) == 0) {
+        static const unsigned buttons[] = {0, 64, 65};
+        snprintf(mouse, sizeof(mouse), "\x1b[<%u;%lu;%luM", buttons[draw(3)], 1 + draw(250),
+                 1 + draw(80));
+        text = mouse;
+    }
+    terminal_type(terminal, text, strlen(text));
+}
+
+static int fail(unsigned long seed, const char *what, const char *output)
+{
+    printf("not ok 1 - seed %lu: %s\n", seed, what);
+    const char *report = strstr(output, "ERROR: ");
+    if (!report)
+        report = strstr(output, "runtime error");
+    printf("# %.1500s\n1..1\n", report ? report : output);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4)
+        return 2;
+    unsigned long seed = strtoul(argv[1], NULL, 10);
+    double seconds = strtod(argv[2], NULL);
+    if (seed == 0)
+        seed = (unsigned long)time(NULL) * 1000 + (unsigned long)getpid() % 1000;
+    state = seed * 2654435761UL + 1;
+
+    struct terminal terminal;
+    if (terminal_start(&terminal, 80, 24, &argv[3]) < 0)
+        return 2;
+    double until = clock_monotonic() + seconds;
+    unsigned long steps = 0;
+    static char output[1 << 16];
+    /* It has drawn something before the first key. */
+    while (terminal.bytes < 200)
+        if (terminal_read(&terminal, 10, output, sizeof(output)) <= 0)
+            return fail(seed, "it draws nothing", output);
+    while (clock_monotonic() < until) {
+        if (draw(10) == 0)
+            terminal_resize(&terminal, (int)(1 + draw(250)), (int)(1 + draw(80)));
+        else
+            type_something(&terminal);
+        steps++;
+        if (terminal_read(&terminal, draw(4) ? 0.0 : 0.03, output, sizeof(output)) < 0) {
+            int code = terminal_end(&terminal, 10);
+            printf("# it ended with %d after %lu steps\n", code, steps);
+            return fail(seed, "it ended unasked", output);
+        }
+    }
+    kill(terminal.child, SIGTERM);
+    int code = terminal_end(&terminal, 20);
+    if (code != 0) {
+        printf("# it ended with %d\n", code);
+        return fail(seed, "it did not end in order", output);
+    }
+    printf("ok 1 - seed %lu: %lu keys and resizes, %lu bytes drawn\n1..1\n", seed, steps,
+           terminal.bytes);
+    return 0;
+}
