@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,7 +17,7 @@ struct settings {
     bool once;
     bool paused;
     bool no_prefs;
-    const char *at;
+    const char *from;
     const char *mode;
     const char *size;
     const char *theme;
@@ -49,11 +50,11 @@ static const struct option_row options[] = {
      .argument = "TIME",
      .help = "Time that a chart covers: 10s, 30s, 1m, 2m, 5m, 15m, 1h, 4h or 12h",
      .choices = "10s|30s|1m|2m|5m|15m|1h|4h|12h"},
-    {.name = "at",
+    {.name = "from",
      .kind = OPTION_TEXT,
-     .offset = offsetof(struct settings, at),
-     .argument = "TIME|MARK",
-     .help = "Begin there in a recording: seconds from its beginning, or a mark's name"},
+     .offset = offsetof(struct settings, from),
+     .argument = "WHERE",
+     .help = "Begin a recording at this mark, or at this time from its beginning"},
     {.name = "paused",
      .kind = OPTION_FLAG,
      .offset = offsetof(struct settings, paused),
@@ -81,6 +82,7 @@ static const struct option_row options[] = {
      .offset = offsetof(struct settings, no_prefs),
      .help = "Neither read nor write the preferences file"},
     OPTION_SOURCE(struct settings, watch),
+    OPTION_CLOCK(struct settings, watch),
     OPTION_GPU(struct settings, watch),
     OPTIONS_END,
 };
@@ -139,19 +141,6 @@ static int read_size(const struct command *command, const struct settings *setti
     return EXIT_DONE;
 }
 
-static int check_time(const struct command *command, const struct settings *settings,
-                      const struct monitor *monitor)
-{
-    double time;
-    int r = settings->at ? top_find_time(monitor_counter(monitor), settings->at, &time) : 0;
-    if (r == -ENOTSUP)
-        return usage_error(command, "--at: only a recording can begin elsewhere");
-    if (r < 0)
-        return usage_error(command, "--at: '%s' is neither a time such as 12.5 nor a mark of it",
-                           settings->at);
-    return EXIT_DONE;
-}
-
 static int report(const struct command *command, int r)
 {
     const char *terminal = getenv("TERM");
@@ -167,9 +156,11 @@ static int report(const struct command *command, int r)
 }
 
 static int watch(const struct command *command, const struct settings *settings,
-                 const struct top_options *top_options, struct monitor *monitor)
+                 struct top_options *top_options, struct monitor *monitor)
 {
-    int code = check_time(command, settings, monitor);
+    int code = EXIT_DONE;
+    if (settings->from)
+        code = watch_find_place(command, monitor, settings->from, &top_options->from);
     if (code != EXIT_DONE)
         return code;
     if (!settings->once)
@@ -213,7 +204,7 @@ static int run(const struct command *command, int argc, char **argv)
         settings.watch.source ? settings.watch.source : secure_getenv("ROOFTOP_SOURCE");
     struct top_options top_options = {
         .source = source,
-        .at = settings.at,
+        .from = NAN,
         .paused = settings.paused,
         .budget = settings.budget / 100,
     };

@@ -69,16 +69,25 @@ static bool find_place(const struct counter *counter, const char *where, double 
     return true;
 }
 
-int watch_seek(const struct command *command, struct monitor *monitor, const char *where)
+int watch_find_place(const struct command *command, const struct monitor *monitor,
+                     const char *where, double *ret_time)
 {
     const struct counter *counter = monitor_counter(monitor);
     if (counter->ops->live)
         return usage_error(command, "--from: '%s': the present has no other times than now", where);
-    double time;
-    if (!find_place(counter, where, &time))
+    if (!find_place(counter, where, ret_time))
         return usage_error(command,
                            "--from: '%s' is no mark, and no time of this recording (%.1f s)", where,
                            counter->end - counter->begin);
+    return EXIT_DONE;
+}
+
+int watch_seek(const struct command *command, struct monitor *monitor, const char *where)
+{
+    double time;
+    int code = watch_find_place(command, monitor, where, &time);
+    if (code != EXIT_DONE)
+        return code;
     int r = monitor_seek(monitor, time);
     return r < 0 ? run_error(command, "--from: '%s': %s", where, strerror(-r)) : EXIT_DONE;
 }

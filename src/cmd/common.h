@@ -52,8 +52,11 @@ MUST_CHECK int watch_open(const struct command *command, const struct watch_opti
 /* Says on stderr why a source did not open; returns the exit code that goes with it. */
 int watch_failed(const struct command *command, int error, const struct counter_failure *failure);
 
-/* Goes to a time from the recording's beginning, such as "30s", or to the mark of that name.
- * Returns EXIT_DONE, or another exit code after saying why. */
+/* The time, since 1970, of what --from names in a recording: a time from its beginning, such as
+ * "30s", or the mark of that name. Returns EXIT_DONE, or another exit code after saying why. */
+MUST_CHECK int watch_find_place(const struct command *command, const struct monitor *monitor,
+                                const char *where, double *ret_time);
+/* Goes there. */
 MUST_CHECK int watch_seek(const struct command *command, struct monitor *monitor,
                           const char *where);
 

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
-#include "base/parse.h"
 #include "monitor/recording.h"
 #include "tui/cost.h"
 #include "tui/draw.h"
@@ -266,7 +265,11 @@ static void ask_kill(struct top *top)
         say(top, "a recording: its processes cannot be signalled");
         return;
     }
-    if (row->kind != ROW_PROCESS || row->outside) {
+    if (row->kind != ROW_PROCESS) {
+        say(top, "this row is no process");
+        return;
+    }
+    if (row->outside) {
         say(top, "it cannot be signalled from here: it is of another container or host");
         return;
     }
@@ -392,33 +395,16 @@ int top_block_signals(void)
     return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
 }
 
-int top_find_time(const struct counter *counter, const char *at, double *ret)
-{
-    if (counter->ops->live)
-        return -ENOTSUP;
-    double seconds;
-    if (parse_duration(at, &seconds) == 0) {
-        *ret = fmin(counter->begin + seconds, counter->end);
-        return 0;
-    }
-    for (size_t i = 0; i < counter->mark_count; i++)
-        if (strcmp(counter->marks[i].name, at) == 0) {
-            *ret = fmin(counter->marks[i].time + counter->interval, counter->end);
-            return 0;
-        }
-    return -EINVAL;
-}
-
-/* Where to begin: as asked, or `otherwise`. */
+/* To the first frame behind the place that was asked for, or to `otherwise`. */
 static int begin(struct top *top, double otherwise)
 {
+    const struct model *model = &top->model;
     double time = otherwise;
-    int r = 0;
-    if (top->options->at)
-        r = top_find_time(monitor_counter(top->monitor), top->options->at, &time);
-    if (r == 0 && top->model.recorded && !isnan(time))
-        r = feed_seek(&top->feed, time, view_span(&top->view));
-    return r;
+    if (!isnan(top->options->from))
+        time = fmin(top->options->from + model->interval, model->end);
+    if (!model->recorded || isnan(time))
+        return 0;
+    return feed_seek(&top->feed, time, view_span(&top->view));
 }
 
 static int init(struct top *top, struct monitor *monitor, const struct top_options *options)

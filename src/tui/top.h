@@ -11,17 +11,13 @@ struct top_options {
     struct prefs prefs;
     const char *prefs_path; /* written on request; NULL: nowhere */
     const char *source;     /* as the person named it, or NULL */
-    const char *at;         /* of a recording: where to begin, a time or a mark's name; NULL: at its
-                               beginning; top_print(): at its end */
+    double from; /* of a recording: where to begin, since 1970; NAN: at its beginning, and
+                    for top_print() at its end */
     bool paused;
     double budget; /* of one core */
     int width;     /* of top_print() */
     int height;
 };
-
-/* The time that `at` means in the recording. Returns 0, -EINVAL (neither a time nor a mark), or
- * -ENOTSUP (not a recording). */
-MUST_CHECK int top_find_time(const struct counter *counter, const char *at, double *ret);
 
 /* Runs on the terminal until the person quits. Returns 0; -ENOTTY, -ENOTSUP as screen_open() does;
  * another −errno. Signals must be blocked for the monitor's threads: call top_block_signals()

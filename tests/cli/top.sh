@@ -4,15 +4,15 @@ export TZ=UTC LC_ALL=C.UTF-8 XDG_CONFIG_HOME="$scratch/config"
 unset ROOFTOP_SOURCE
 one=sim:$SOURCE_ROOT/tests/data/one.sim
 
-expect_exit 0 "one screen as text" "$ROOFTOP" top --once --size 100x24 --source "$one" --at 4
+expect_exit 0 "one screen as text" "$ROOFTOP" top --once --size 100x24 --source "$one" --from 4
 expect_text out 'memory-bound: HBM' "the verdict is in it"
 [ "$(wc -l <out)" -eq 24 ]
 result $? "as many lines as were asked for"
-expect_exit 0 "at a mark" "$ROOFTOP" top --once --size 100x24 --source "$one" --at copies
-expect_exit 0 "in another mode" "$ROOFTOP" top --once --mode pipes --source "$one" --at 7
+expect_exit 0 "at a mark" "$ROOFTOP" top --once --size 100x24 --source "$one" --from copies
+expect_exit 0 "in another mode" "$ROOFTOP" top --once --mode pipes --source "$one" --from 7
 expect_text out 'tensor +93' "the pipes are shown"
-expect_exit 2 "neither time nor mark" "$ROOFTOP" top --once --source "$one" --at nonsense
-expect_text err "'nonsense' is neither a time" "is named"
+expect_exit 2 "neither time nor mark" "$ROOFTOP" top --once --source "$one" --from nonsense
+expect_text err "'nonsense' is no mark, and no time" "is named"
 expect_exit 2 "no size" "$ROOFTOP" top --once --source "$one" --size 12
 expect_exit 2 "too large" "$ROOFTOP" top --once --source "$one" --size 5000x20
 expect_exit 2 "an impossible budget" "$ROOFTOP" top --once --source "$one" --budget 0

@@ -3,7 +3,7 @@
 one=sim:$SOURCE_ROOT/tests/data/one.sim
 eight=sim:$SOURCE_ROOT/tests/data/eight.sim
 
-open_screen 120 34 --source "$one" --at 4 --paused
+open_screen 120 34 --source "$one" --from 4 --paused
 wait_for 'memory-bound: HBM' "the verdict is shown"
 same_screen top-120x34.txt "a paused recording at 120x34"
 press 2
@@ -28,32 +28,32 @@ press q
 wait_exit 0 "q quits"
 
 for size in 20x5 40x10 80x24 200x60; do
-    open_screen "${size%x*}" "${size#*x}" --source "$eight" --at 5 --paused
+    open_screen "${size%x*}" "${size#*x}" --source "$eight" --from 5 --paused
     wait_for 'rooftop|M *34' "something is shown at $size"
     same_screen "top-eight-$size.txt" "eight GPUs at $size"
 done
 
 setting="LC_ALL=C"
-open_screen 80 24 --source "$one" --at 7 --paused
+open_screen 80 24 --source "$one" --from 7 --paused
 wait_for 'compute-bound' "ASCII: the verdict"
 same_screen top-ascii.txt "the C locale has ASCII only"
 ! LC_ALL=C grep -q '[^ -~]' screen
 result $? "not one byte is outside ASCII"
 
 setting="NO_COLOR=1"
-open_screen 80 24 --source "$one" --at 7 --paused
+open_screen 80 24 --source "$one" --from 7 --paused
 wait_for 'compute-bound' "NO_COLOR: the verdict"
 mux capture-pane -p -e >coloured
 ! grep -q "$(printf '\033')\[\([0-9;]*;\)*3[0-8]" coloured
 result $? "NO_COLOR draws without colours"
 setting=
-open_screen 80 24 --source "$one" --at 7 --paused
+open_screen 80 24 --source "$one" --from 7 --paused
 wait_for 'compute-bound' "colour: the verdict"
 mux capture-pane -p -e >coloured
 grep -q "$(printf '\033')\[\([0-9;]*;\)*3[0-8]" coloured
 result $? "else with colours"
 
-open_screen 100 30 --source "$eight" --at 5 --paused
+open_screen 100 30 --source "$eight" --from 5 --paused
 wait_for 'python job0' "the processes are shown"
 press F4
 press user1

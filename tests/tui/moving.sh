@@ -1,0 +1,48 @@
+. "$SOURCE_ROOT/tests/tui/lib.sh"
+
+# Sizes that change, and a GPU that goes.
+lost=sim:$SOURCE_ROOT/tests/data/lost.sim
+recording=replay:$SOURCE_ROOT/data/h200.roof
+
+open_screen 100 30 --source "$lost@4"
+wait_for 'compute-bound' "two GPUs"
+press Down
+press Enter
+wait_for '^ 1 .*stale' "zoomed on the second while it does not answer"
+wait_for '^ 1 .*lost' "and while it is lost"
+wait_for 'the GPU is lost; last seen' "with the reason"
+wait_for 'the end of the recording' "the end is told"
+press Escape
+wait_for '^ 0 ' "back from the zoom"
+press Space
+wait_for '0:0[0-3]' "Space plays it again"
+press q
+wait_exit 0 "q quits"
+
+open_screen 80 24 --source "$recording" --paused --from gemm-bf16-8192
+wait_for 'compute-bound' "a recording, at a mark"
+i=0
+while [ $i -lt 60 ]; do
+    mux resize-window -x $((20 + i * 37 % 180)) -y $((5 + i * 13 % 55))
+    i=$((i + 1))
+done
+mux resize-window -x 20 -y 5
+wait_for '^ 0 C *[0-9]+ M' "after many sizes, the smallest"
+mux resize-window -x 120 -y 30
+wait_for 'compute-bound: tensor pipe' "and a large one again"
+[ "$(grep -c 'NVIDIA H200' screen)" -eq 1 ]
+result $? "nothing is left over from other sizes"
+same_screen top-resized.txt "the screen is as if nothing had been"
+press }
+wait_for 'x2' "} plays faster"
+press {
+press {
+wait_for 'x0.5' "{ slower"
+press Home
+wait_for '0:00.1' "Home goes to the beginning"
+press End
+wait_for '3:24.6/3:24.6' "End to the end"
+press q
+wait_exit 0 "q quits"
+
+finish
