@@ -13,6 +13,7 @@ extern const struct command command_release;
 extern const struct command command_stat;
 extern const struct command command_top;
 extern const struct command command_version;
+extern const struct command command_waterfall;
 
 /* One a line. */
 /* clang-format off */
@@ -22,6 +23,7 @@ const struct command *const commands[] = {
     &command_record,
     &command_mark,
     &command_diff,
+    &command_waterfall,
     &command_list,
     &command_doctor,
     &command_release,

@@ -89,7 +89,10 @@ static void derive_dram(const struct device *device, struct sample *sample)
 
     double ratio;
     enum absence absence = ratio_of(sample, METRIC_DRAM_ACTIVE, &ratio);
-    if (sample_has(sample, METRIC_DRAM_READ) && sample_has(sample, METRIC_DRAM_WRITE))
+    /* Bytes that were counted in a burst some time ago are behind a ratio that is of now. */
+    bool held =
+        absence == ABSENT_NO && why == ABSENT_NO && sample_get(sample, METRIC_COUNTERS_AGE, 0) > 0;
+    if (!held && sample_has(sample, METRIC_DRAM_READ) && sample_has(sample, METRIC_DRAM_WRITE))
         sample_set(sample, METRIC_ACHIEVED_DRAM,
                    sample->value[METRIC_DRAM_READ] + sample->value[METRIC_DRAM_WRITE]);
     else if (absence == ABSENT_NO && why == ABSENT_NO)

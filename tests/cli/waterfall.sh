@@ -1,0 +1,39 @@
+. "$SOURCE_ROOT/tests/lib.sh"
+jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
+
+# Power-capped at two thirds of the clock, busy half of the time; the second GPU's clock is not known.
+cat >load.sim <<'END'
+device name="NVIDIA <H200> & more" uuid=GPU-A sm_count=132 max_sm_clock_hertz=1980e6
+device name="NVIDIA H200" uuid=GPU-B sm_count=132 max_sm_clock_hertz=1980e6
+at 0
+gpu * tensor_active_ratio=0.36 fp32_active_ratio=0 sm_active_ratio=0.4 graphics_active_ratio=0.5
+gpu * dram_active_ratio=0.2 throttle_reasons=power_cap
+gpu 0 effective_clock_hertz=1320e6
+gpu 1 effective_clock_hertz=absent:no_cupti
+end 2
+END
+waterfall() {
+    "$ROOFTOP" waterfall --source sim:load.sim "$@"
+}
+
+expect_exit 0 "text" waterfall
+cp out text
+expect_same text "$SOURCE_ROOT/tests/golden/waterfall.txt" "two waterfalls as text"
+expect_exit 0 "a drawing" waterfall --format svg
+cp out drawing
+expect_same drawing "$SOURCE_ROOT/tests/golden/waterfall.svg" "two waterfalls as a drawing"
+expect_exit 0 "JSON" waterfall --format json --gpu 0
+"$jsoncheck" gpus.0.clock_known gpus.0.achieved_ratio gpus.0.steps.3.lost_ratio <out >values
+echo 'true 0.24 0.0266667' >expected
+expect_same values expected "the steps as JSON"
+waterfall --format json --gpu 1 | "$jsoncheck" gpus.0.clock_known gpus.0.achieved_ratio gpus.0.steps.0.absent >values
+echo 'false 0.36 "no_cupti"' >expected
+expect_same values expected "without the clock"
+
+expect_exit 0 "a part of the time" waterfall --for 1s --gpu 0
+expect_text out '^GPU 0: .*, 1\.0 s$' "it is as long as was asked for"
+expect_exit 2 "no such mark" waterfall --from nowhere
+expect_exit 2 "no such form" waterfall --format png
+expect_exit 2 "an operand" waterfall more
+
+finish
