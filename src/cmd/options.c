@@ -187,8 +187,10 @@ static void print_option(const struct option_row *row)
 
 void options_print_help(const struct command *command)
 {
-    printf("Usage: rooftop %s [OPTION…]%s%s\n\n%s.\n\nOptions:\n", command->name,
-           command->operands[0] ? " " : "", command->operands, command->summary);
+    size_t length = strlen(command->summary);
+    printf("Usage: rooftop %s [OPTION…]%s%s\n\n%s%s\n\nOptions:\n", command->name,
+           command->operands[0] ? " " : "", command->operands, command->summary,
+           length > 0 && strchr("?!.", command->summary[length - 1]) ? "" : ".");
     for (const struct option_row *row = command->options; row->name; row++)
         print_option(row);
     print_option(&option_help);
