@@ -21,7 +21,8 @@ MUST_CHECK int recording_start(struct recording **ret, struct monitor *monitor, 
 /* Writes the marks that are still to come: the last from outside, and those of a recording that was
  * replayed. Nothing is to be added afterwards. Returns 0 or −errno. */
 int recording_finish(struct recording *recording);
-/* Ends it, finished or not: what is written is whole. Returns 0 or −errno; the recording is gone in any case. */
+/* Ends it, finished or not: what is written is whole. Returns 0 or −errno; the recording is gone in
+ * any case. */
 int recording_stop(struct recording *recording);
 
 /* Writes the monitor's present frame, and the marks that have come; to the disk once a second.

@@ -180,10 +180,20 @@ static int open_copy(sqlite3 **ret, const char *path)
     return code;
 }
 
-static bool needs_rollback(int code)
+static bool has_journal(const char *path)
 {
-    return code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY ||
-           code == SQLITE_READONLY_CANTLOCK || (code & 0xff) == SQLITE_CANTOPEN;
+    struct strbuf journal = {0};
+    struct stat status;
+    strbuf_printf(&journal, "%s-journal", path);
+    bool has = stat(strbuf_text(&journal), &status) == 0 && status.st_size > 0;
+    strbuf_free(&journal);
+    return has;
+}
+
+/* SQLite wants to write where it cannot: to roll back a journal, or a file beside this one. */
+static bool wants_to_write(int code)
+{
+    return (code & 0xff) == SQLITE_READONLY || (code & 0xff) == SQLITE_CANTOPEN;
 }
 
 static int explain(int code, const char *path, char *why, size_t why_size)
@@ -195,7 +205,7 @@ static int explain(int code, const char *path, char *why, size_t why_size)
         snprintf(why, why_size, "%s: the file is damaged", path);
     else if ((code & 0xff) == SQLITE_BUSY)
         snprintf(why, why_size, "%s: another program holds the file locked", path);
-    else if (needs_rollback(code))
+    else if (wants_to_write(code))
         snprintf(why, why_size,
                  "%s: its recorder was killed in the middle of a write; copy it together with "
                  "%s-journal into a folder that can be written",
@@ -224,8 +234,10 @@ int database_open_to_read(sqlite3 **ret, const char *path, char *why, size_t why
         return -EBADMSG;
     }
     int code = try_open(ret, path, "?mode=ro");
-    if (needs_rollback(code))
-        code = open_copy(ret, path);
+    /* Without a journal nothing is to be rolled back: a file in WAL mode, where SQLite wants to
+     * make files beside it. */
+    if (wants_to_write(code))
+        code = has_journal(path) ? open_copy(ret, path) : try_open(ret, path, "?immutable=1");
     if (code != SQLITE_OK)
         return explain(code, path, why, why_size);
     harden(*ret);
@@ -248,9 +260,10 @@ int database_create(sqlite3 **ret, const char *path, char *why, size_t why_size)
     if (code == SQLITE_OK) {
         sqlite3_extended_result_codes(database, 1);
         sqlite3_busy_timeout(database, BUSY_PATIENCE_MS);
-        /* A reader then never finds the file half-written: pages go to it with a commit only. */
+        /* Pages go to the file with a commit only. A commit does not wait for the disk: that can
+         * take seconds where a job writes its checkpoint, and would leave a gap in the samples. */
         code = sqlite3_exec(database,
-                            "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = NORMAL;"
+                            "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;"
                             "PRAGMA cache_spill = OFF; PRAGMA temp_store = MEMORY;",
                             NULL, NULL, NULL);
     }
@@ -262,6 +275,16 @@ int database_create(sqlite3 **ret, const char *path, char *why, size_t why_size)
     }
     *ret = database;
     return 0;
+}
+
+int database_flush(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int r = fsync(fd) < 0 ? -errno : 0;
+    close(fd);
+    return r;
 }
 
 void database_close(sqlite3 *database)

@@ -17,4 +17,7 @@ MUST_CHECK int database_open_to_read(sqlite3 **ret, const char *path, char *why,
 /* Makes a new, empty database file. Returns 0 or −errno, with `why` filled. */
 MUST_CHECK int database_create(sqlite3 **ret, const char *path, char *why, size_t why_size);
 
+/* Waits until the closed file is on the disk. */
+int database_flush(const char *path);
+
 void database_close(sqlite3 *database);

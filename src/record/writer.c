@@ -43,6 +43,7 @@ struct written {
 };
 
 struct record_writer {
+    char *path;
     sqlite3 *database;
     sqlite3_stmt *statement[STATEMENT_COUNT];
     struct record_columns columns;
@@ -163,14 +164,19 @@ int record_writer_open(struct record_writer **ret, const char *path,
     if (r < 0)
         return r;
     struct record_writer *writer = calloc(1, sizeof(*writer));
-    if (!writer) {
+    char *copy = strdup(path);
+    if (!writer || !copy) {
+        free(writer);
+        free(copy);
         snprintf(why, why_size, "%s", strerror(ENOMEM));
         return -ENOMEM;
     }
+    writer->path = copy;
     writer->redact = options->redact;
     writer->columns = record_columns();
     r = database_create(&writer->database, path, why, why_size);
     if (r < 0) {
+        free(copy);
         free(writer);
         return r;
     }
@@ -202,6 +208,10 @@ int record_writer_close(struct record_writer *writer)
     /* Leaves no empty journal beside the recording. */
     sqlite3_exec(writer->database, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
     database_close(writer->database);
+    int flushed = database_flush(writer->path);
+    if (r == 0)
+        r = flushed;
+    free(writer->path);
     for (size_t i = 0; i < writer->device_count; i++)
         free(writer->devices[i]);
     free(writer->devices);

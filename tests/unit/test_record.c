@@ -580,6 +580,20 @@ static void rolls_back_a_killed_commit(void **state)
     assert_int_equal(count_samples(folder), 30);
 }
 
+/* Somebody has put the file into WAL mode, in which SQLite wants to make files beside it. */
+static void opens_another_journal_mode(void **state)
+{
+    struct folder *folder = *state;
+    struct record_writer *writer = open_with_device(folder);
+    write_samples(writer, 3);
+    assert_int_equal(record_writer_close(writer), 0);
+    alter(folder, "PRAGMA journal_mode = WAL");
+    become_nobody(folder);
+    int count = count_samples(folder);
+    become_oneself();
+    assert_int_equal(count, 3);
+}
+
 /* The writer keeps what the file holds, and says the same from then on. */
 static void keeps_what_it_has_when_the_disk_is_full(void **state)
 {
@@ -625,6 +639,7 @@ static const struct CMUnitTest tests[] = {
     TEST(is_read_while_it_is_written),
     TEST(opens_where_nothing_can_be_written),
     TEST(rolls_back_a_killed_commit),
+    TEST(opens_another_journal_mode),
     TEST(keeps_what_it_has_when_the_disk_is_full),
 };
 
