@@ -53,6 +53,8 @@ struct studio {
 static int set_up(void **state)
 {
     struct studio *studio = calloc(1, sizeof(*studio));
+    if (!studio)
+        return -1;
     strcpy(studio->folder, "/tmp/test_recording-XXXXXX");
     if (!mkdtemp(studio->folder))
         return -1;
