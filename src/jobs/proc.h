@@ -13,7 +13,7 @@ enum { PROC_COMM_SIZE = 64 }; /* kernel threads have longer names than processes
 struct proc_identity {
     unsigned long long start_ticks; /* since boot */
     pid_t parent;
-    char comm[PROC_COMM_SIZE];      /* as the process has it: it may hold anything but NUL */
+    char comm[PROC_COMM_SIZE]; /* as the process has it: it may hold anything but NUL */
 };
 
 /* From "stat". Returns 0 or -EINVAL. */
