@@ -33,10 +33,10 @@ wait_for 'compute-bound: tensor pipe' "and a large one again"
 [ "$(grep -c 'NVIDIA H200' screen)" -eq 1 ]
 result $? "nothing is left over from other sizes"
 same_screen top-resized.txt "the screen is as if nothing had been"
-press }
+press '}'
 wait_for 'x2' "} plays faster"
-press {
-press {
+press '{'
+press '{'
 wait_for 'x0.5' "{ slower"
 press Home
 wait_for '0:00.1' "Home goes to the beginning"
