@@ -432,7 +432,7 @@ nvml_return nvmlDeviceGetPciInfo_v3(nvml_handle device, struct nvml_pci *pci)
 {
     struct call call = BEGIN(device, nvmlDeviceGetPciInfo_v3, NONE, NONE);
     if (call.result == NVML_SUCCESS) {
-        *pci = (struct nvml_pci){0};
+        pci->device_id = pci->subsystem_id = 0;
         snprintf(pci->bus_id, sizeof(pci->bus_id), "%s", text_of(&call));
         sscanf(pci->bus_id, "%x:%x:%x", &pci->domain, &pci->bus, &pci->device);
         snprintf(pci->legacy_bus_id, sizeof(pci->legacy_bus_id), "%04X:%02X:%02X.0",
@@ -477,7 +477,7 @@ nvml_return nvmlDeviceGetMemoryInfo_v2(nvml_handle device, struct nvml_memory_v2
     uint32_t version = memory->version >> 24;
     struct call call = BEGIN(device, nvmlDeviceGetMemoryInfo_v2, version, NONE);
     if (call.result == NVML_SUCCESS && memory->version != NVML_VERSION(*memory, version))
-        call.result = NVML_VERSION_MISMATCH;
+        call.result = NVML_FUNCTION_NOT_FOUND;
     if (call.result == NVML_SUCCESS) {
         memory->total = whole(&call, 0);
         memory->reserved = whole(&call, 1);

@@ -160,6 +160,7 @@ static long step_of(double now)
     return (long)floor(now / GPM_STEP + 1e-6);
 }
 
+/* Of a metric that it does not have, the real library writes no more than the result. */
 static void give_metric(const struct nvml_gpm_metrics *metrics, bool empty,
                         struct nvml_gpm_metric_value *metric)
 {
@@ -167,9 +168,12 @@ static void give_metric(const struct nvml_gpm_metrics *metrics, bool empty,
     struct fake_device *device = (struct fake_device *)newer->device;
     struct call call = BEGIN(device, nvmlGpmMetricsGet, metric->id, NONE);
     metric->result = call.entry ? call.result : NVML_INVALID_ARGUMENT;
-    metric->value = metric->result == NVML_SUCCESS ? real(&call, 0) : 0;
-    if (empty && metric->result == NVML_SUCCESS)
-        metric->value = metric->id == NVML_GPM_DRAM ? NAN : 0;
+    if (metric->result == NVML_SUCCESS) {
+        metric->value = real(&call, 0);
+        metric->short_name = metric->long_name = metric->unit = "";
+        if (empty)
+            metric->value = metric->id == NVML_GPM_DRAM ? NAN : 0;
+    }
     end(&call);
 }
 
