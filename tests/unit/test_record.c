@@ -25,6 +25,8 @@ struct folder {
 static int make_folder(void **state)
 {
     struct folder *folder = calloc(1, sizeof(*folder));
+    if (!folder)
+        return -1;
     strcpy(folder->path, "/tmp/test_record-XXXXXX");
     if (!mkdtemp(folder->path))
         return -1;

@@ -23,6 +23,8 @@ struct tape {
 static int make_tape(void **state)
 {
     struct tape *tape = calloc(1, sizeof(*tape));
+    if (!tape)
+        return -1;
     strcpy(tape->folder, "/tmp/test_replay-XXXXXX");
     if (!mkdtemp(tape->folder))
         return -1;
