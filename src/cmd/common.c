@@ -55,17 +55,32 @@ int watch_open(const struct command *command, const struct watch_options *option
     return r < 0 ? watch_failed(command, r, &failure) : EXIT_DONE;
 }
 
-static bool find_place(const struct counter *counter, const char *where, double *ret_time)
+static bool find_mark(const struct counter *counter, const char *name, size_t length,
+                      double *ret_time)
 {
     for (size_t i = 0; i < counter->mark_count; i++)
-        if (strcmp(counter->marks[i].name, where) == 0) {
+        if (strlen(counter->marks[i].name) == length &&
+            strncmp(counter->marks[i].name, name, length) == 0) {
             *ret_time = counter->marks[i].time;
             return true;
         }
-    double seconds;
-    if (parse_duration(where, &seconds) < 0 || counter->begin + seconds > counter->end)
+    return false;
+}
+
+/* "MARK", "TIME" or "MARK+TIME". A mark whose own name looks like that comes first. */
+static bool find_place(const struct counter *counter, const char *where, double *ret_time)
+{
+    if (find_mark(counter, where, strlen(where), ret_time))
+        return true;
+    const char *plus = strrchr(where, '+');
+    double seconds, base = counter->begin;
+    if (parse_duration(plus ? plus + 1 : where, &seconds) < 0)
         return false;
-    *ret_time = counter->begin + seconds;
+    if (plus && !find_mark(counter, where, (size_t)(plus - where), &base))
+        return false;
+    if (base + seconds > counter->end)
+        return false;
+    *ret_time = base + seconds;
     return true;
 }
 

@@ -63,23 +63,24 @@ void draw_title(const struct draw *draw, struct rect rect)
     strbuf_free(&status);
 }
 
+enum { CHART_MIN_HEIGHT = 5 };
+
 static void draw_body(const struct panel_data *data, const struct panel *panel)
 {
     unsigned mode = data->draw->view->prefs.mode;
-    struct rect chart = panel->chart;
-    /* With the whole screen for one GPU, the chart stays, and the mode's meters stand below. */
-    bool both = chart.height >= 20 && (mode == MODE_PIPES || mode == MODE_WATERFALL);
-    struct rect meters = chart;
-    if (both) {
-        chart.height -= 9;
-        meters = (struct rect){chart.x, chart.y + chart.height + 1, chart.width, 8};
-        panel_chart(data, chart, MODE_SOL);
-    }
+    /* Where the room is ample, the chart stands below the mode's meters. */
+    struct rect meters = panel->chart, chart = panel->chart;
+    int taken = 0;
     if (mode == MODE_PIPES)
-        panel_pipes(data, meters);
+        taken = panel_pipes(data, meters);
     else if (mode == MODE_WATERFALL)
-        panel_waterfall(data, meters);
-    else
+        taken = panel_waterfall(data, meters);
+    if (taken > 0) {
+        chart.y += taken + 1;
+        chart.height -= taken + 1;
+        mode = MODE_SOL;
+    }
+    if (chart.height >= CHART_MIN_HEIGHT || taken == 0)
         panel_chart(data, chart, mode);
 
     struct rect side = {panel->side.x + 2, panel->side.y, panel->side.width - 2,
@@ -88,9 +89,9 @@ static void draw_body(const struct panel_data *data, const struct panel *panel)
         panel_power(data, side);
         return;
     }
-    int taken = panel_links(data, side) + 1;
-    if (side.height > taken)
-        panel_vitals(data, (struct rect){side.x, side.y + taken, side.width, side.height - taken});
+    int links = panel_links(data, side) + 1;
+    if (side.height > links)
+        panel_vitals(data, (struct rect){side.x, side.y + links, side.width, side.height - links});
 }
 
 void draw_device(const struct draw *draw, const struct panel *panel)

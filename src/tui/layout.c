@@ -10,7 +10,7 @@ enum {
     ROW_COLUMN_MIN_WIDTH = 60,
     COLUMN_GAP = 2,
     MAX_COLUMNS = 4,
-    SIDE_WIDTH = 34,
+    SIDE_WIDTH = 37,
     SIDE_MIN_CHART = 44,
     PROCESS_MIN_ROWS = 3,
     PROCESS_STEP = 4, /* the table grows in steps, so that the screen seldom moves */

@@ -146,7 +146,8 @@ const struct mark *model_mark_at(const struct model *model, double time)
     const struct mark *found = NULL;
     for (size_t i = 0; i < model->mark_count && model->marks[i].time <= time + 1e-6; i++)
         found = &model->marks[i];
-    return found;
+    bool over = found && found->end > found->time && found->end < time - model->interval;
+    return over ? NULL : found;
 }
 
 double model_begin(const struct model *model)

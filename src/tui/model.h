@@ -64,7 +64,7 @@ void model_forget(struct model *model);
 
 /* Sets a mark in its place; returns 0, -ENOMEM, or -ENOSPC at MODEL_MAX_MARKS. */
 MUST_CHECK int model_mark(struct model *model, const struct mark *mark);
-/* The last mark that begins at or before `time`, or NULL. */
+/* The last mark that begins at or before `time`, or NULL; also where its span has ended by then. */
 const struct mark *model_mark_at(const struct model *model, double time);
 
 /* The span that there is something to see of: the recording, or the histories. */

@@ -18,9 +18,9 @@ void panel_verdict(const struct panel_data *data, struct rect rect);
 
 /* The chart's curves, by mode. */
 void panel_chart(const struct panel_data *data, struct rect rect, unsigned mode);
-void panel_waterfall(const struct panel_data *data, struct rect rect);
-void panel_pipes(const struct panel_data *data, struct rect rect);
-/* Returns the rows it took. */
+/* The meters of a mode; each returns the rows it took. */
+int panel_waterfall(const struct panel_data *data, struct rect rect);
+int panel_pipes(const struct panel_data *data, struct rect rect);
 int panel_links(const struct panel_data *data, struct rect rect);
 /* Memory, power, clock and temperature, each with its bar. */
 void panel_vitals(const struct panel_data *data, struct rect rect);

@@ -137,7 +137,7 @@ static void add_smi(struct header *header)
         snprintf(percent, sizeof(percent), "%3.0f", value * 100);
     snprintf(add(header, 2, STYLE_SMI)->text, SEGMENT_SIZE,
              header->length == LONG    ? "%s %s %%"
-             : header->length == SHORT ? "%s%s%%"
+             : header->length == SHORT ? "%s %s%%"
                                        : "%s%s",
              names[header->length], percent);
 }

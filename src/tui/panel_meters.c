@@ -85,7 +85,7 @@ static size_t count_up_to(int rank)
     return count;
 }
 
-void panel_pipes(const struct panel_data *data, struct rect rect)
+int panel_pipes(const struct panel_data *data, struct rect rect)
 {
     int columns = rect.width >= 2 * 50 ? 2 : 1;
     int rank = 5;
@@ -104,6 +104,7 @@ void panel_pipes(const struct panel_data *data, struct rect rect)
         if (row.y < rect.y + rect.height)
             ratio_meter(data, row, meter->name, meter->metric, meter->style);
     }
+    return per_column < rect.height ? per_column : rect.height;
 }
 
 static const struct step {
@@ -147,7 +148,7 @@ static double waterfall_step(const struct panel_data *data, struct rect row, siz
     return left * factor;
 }
 
-void panel_waterfall(const struct panel_data *data, struct rect rect)
+int panel_waterfall(const struct panel_data *data, struct rect rect)
 {
     const struct sample *sample = data->sample;
     char text[FORMAT_SIZE];
@@ -167,8 +168,9 @@ void panel_waterfall(const struct panel_data *data, struct rect rect)
         panel_meter(data, rect.x, y++, rect.width, "achieved", NAN, STYLE_TEXT,
                     format_metric(sample, METRIC_ACHIEVED_FLOPS, text));
     if (y < end && worst != SIZE_MAX)
-        panel_meter(data, rect.x, y, rect.width, "largest loss", NAN, STYLE_WARNING,
+        panel_meter(data, rect.x, y++, rect.width, "largest loss", NAN, STYLE_WARNING,
                     steps[worst].loss);
+    return y - rect.y;
 }
 
 struct rate {

@@ -9,6 +9,11 @@ expect_text out 'memory-bound: HBM' "the verdict is in it"
 [ "$(wc -l <out)" -eq 24 ]
 result $? "as many lines as were asked for"
 expect_exit 0 "at a mark" "$ROOFTOP" top --once --size 100x24 --source "$one" --from copies
+cp out at_mark
+expect_exit 0 "behind a mark" "$ROOFTOP" top --once --size 100x24 --source "$one" --from product+3s
+expect_same out at_mark "three seconds behind a mark is where the next one is"
+expect_exit 2 "behind no mark" "$ROOFTOP" top --once --source "$one" --from nonsense+3s
+expect_exit 2 "behind the end" "$ROOFTOP" top --once --source "$one" --from copies+3s
 expect_exit 0 "in another mode" "$ROOFTOP" top --once --mode pipes --source "$one" --from 7
 expect_text out 'tensor +93' "the pipes are shown"
 expect_exit 2 "neither time nor mark" "$ROOFTOP" top --once --source "$one" --from nonsense
