@@ -82,6 +82,7 @@ struct nvml_device {
     /* The reading thread's own. */
     double read_at;             /* on the monotonic clock */
     double slow_at;             /* when what is read each second was read */
+    double slowest_at;          /* when what is read each five seconds was read */
     struct nvml_rate nvlink[2]; /* by enum nvml_pcie_counter's directions */
     pid_t known_pids[PROCESS_LIST_CAPACITY];
     bool known_servers[PROCESS_LIST_CAPACITY];

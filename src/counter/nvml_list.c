@@ -124,6 +124,7 @@ static void init_slot(struct nvml_device *slot)
     slot->pcie.absence[NVML_PCIE_TX] = ABSENT_FIRST_SAMPLE;
     slot->pcie.absence[NVML_PCIE_RX] = ABSENT_FIRST_SAMPLE;
     slot->slow_at = NVML_LONG_AGO;
+    slot->slowest_at = NVML_LONG_AGO;
     slot->read_at = NVML_LONG_AGO;
 }
 
@@ -289,6 +290,7 @@ int nvml_find_again(struct nvml *nvml, size_t index)
     if (!slot->is_mig)
         slot->gpu = handle;
     slot->slow_at = NVML_LONG_AGO;
+    slot->slowest_at = NVML_LONG_AGO;
     gpm_restart(slot->gpm, slot->gpu);
     return 0;
 }

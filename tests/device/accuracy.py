@@ -60,7 +60,8 @@ def main():
     print("| workload | nvidia-smi | Compute SOL | pipe | truth | Memory SOL | truth | bound | clock | samples |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for phase in phases:
-        rows = [f["gpus"][0] for f in frames if phase["t0"] + 0.5 < f["time"] < phase["t1"] - 0.2]
+        # whole intervals inside the phase
+        rows = [f["gpus"][0] for f in frames if phase["t0"] + 0.1 < f["time"] < phase["t1"]]
         if not rows:
             continue
         measured_clock = mean(rows, "effective_clock_hertz")
