@@ -30,14 +30,15 @@ struct mark_inbox {
  * outside the login session finds a recorder inside it, and the other way round. */
 static bool folder_path(unsigned which, char *ret, size_t size)
 {
-    const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+    const char *alone = secure_getenv("ROOFTOP_RUNTIME_DIR");
+    const char *runtime = alone ? alone : secure_getenv("XDG_RUNTIME_DIR");
     unsigned user = (unsigned)geteuid();
     int length = 0;
     if (which == 0 && runtime && runtime[0] == '/')
         length = snprintf(ret, size, "%s/rooftop", runtime);
-    else if (which == 1)
+    else if (which == 1 && !alone)
         length = snprintf(ret, size, "/run/user/%u/rooftop", user);
-    else if (which == 2)
+    else if (which == 2 && !alone)
         length = snprintf(ret, size, "/tmp/rooftop-%u", user);
     return length > 0 && (size_t)length < size;
 }

@@ -1,7 +1,7 @@
 . "$SOURCE_ROOT/tests/lib.sh"
 
-XDG_RUNTIME_DIR=$scratch
-export XDG_RUNTIME_DIR
+ROOFTOP_RUNTIME_DIR=$scratch
+export ROOFTOP_RUNTIME_DIR
 h200=$SOURCE_ROOT/data/h200.roof
 one=$SOURCE_ROOT/tests/data/one.sim
 

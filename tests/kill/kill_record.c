@@ -145,7 +145,7 @@ int main(int argc, char **argv)
     char folder[] = "/tmp/kill_record-XXXXXX";
     if (!mkdtemp(folder))
         die(folder);
-    setenv("XDG_RUNTIME_DIR", folder, 1);
+    setenv("ROOFTOP_RUNTIME_DIR", folder, 1);
     printf("# seed %u\n", seed);
     srand48((long)seed);
     double most_lost = 0;

@@ -59,7 +59,7 @@ static int set_up(void **state)
     if (!mkdtemp(studio->folder))
         return -1;
     snprintf(studio->file, sizeof(studio->file), "%s/t.roof", studio->folder);
-    setenv("XDG_RUNTIME_DIR", studio->folder, 1);
+    setenv("ROOFTOP_RUNTIME_DIR", studio->folder, 1);
     opened = 0;
     scripted_init(&sources[0], 2);
     scripted_init(&sources[1], 3);
