@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/options.h"
@@ -31,7 +32,8 @@ static int run(const struct command *command, int argc, char **argv)
         return usage_error(command, "--for: %g s is more than a day", settings.length);
     unsigned asked, refused;
     unsigned seconds = (unsigned)ceil(settings.length);
-    int r = cupti_release(seconds, &asked, &refused);
+    const char *root = secure_getenv("ROOFTOP_HOST_ROOT");
+    int r = cupti_release(root ? root : "", seconds, &asked, &refused);
     if (r < 0)
         return run_error(command, "%s", strerror(-r));
     printf("asked %u rooftop process%s for the counters, for %u s\n", asked, asked == 1 ? "" : "es",

@@ -38,6 +38,7 @@ static size_t count_log(const char *word)
 }
 
 struct fixture {
+    double burst_period; /* 0: a short one */
     struct device devices[2];
     struct overlay *overlay;
     struct sample samples[2];
@@ -56,13 +57,13 @@ static void open_overlay(struct fixture *fixture, enum clock_mode mode, double c
                          const char *script)
 {
     static const struct overlay_config quick = {
-        .interval = .02, .burst = .04, .burst_period = .1, .patience = .3};
+        .interval = .02, .burst = .04, .burst_period = .1, .patience = 1};
     struct overlay_config config = quick;
     config.mode = mode;
+    config.burst_period = fixture->burst_period > 0 ? fixture->burst_period : quick.burst_period;
     config.program = getenv("ROOFTOP");
     write_script(script);
     unlink(log_path);
-    *fixture = (struct fixture){0};
     for (unsigned i = 0; i < 2; i++) {
         make_device(&fixture->devices[i], i, capability);
         sample_reset(&fixture->samples[i], ABSENT_NOT_PROVIDED);
@@ -108,7 +109,7 @@ static pid_t helper_pid(void)
 static void adds_what_gpm_lacks_in_bursts(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct fixture fixture = {0};
     open_overlay(&fixture, CLOCK_BURST, 9.0, "value dram__bytes_read 2e12\n");
     sample_set(&fixture.samples[0], METRIC_SM_ACTIVE, .9);
     assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
@@ -118,7 +119,7 @@ static void adds_what_gpm_lacks_in_bursts(void **state)
     assert_float_equal(sample->value[METRIC_DRAM_READ], 2e12, 1);
     assert_float_equal(sample->value[METRIC_SM_ACTIVE], .9, 1e-9);
     assert_false(sample_has(sample, METRIC_TENSOR_ACTIVE));
-    assert_float_equal(sample->value[METRIC_COUNTERS_SHARE], .4, 1e-6);
+    assert_float_equal(sample->value[METRIC_COUNTERS_SHARE], .2, 1e-6);
     assert_true(sample->value[METRIC_COUNTERS_AGE] >= 0 && sample->value[METRIC_COUNTERS_AGE] < .4);
     overlay_close(fixture.overlay);
     assert_true(count_log("enable") > 0);
@@ -128,7 +129,7 @@ static void adds_what_gpm_lacks_in_bursts(void **state)
 static void withdraws_what_the_work_has_outrun(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct fixture fixture = {0};
     open_overlay(&fixture, CLOCK_BURST, 9.0, "");
     struct sample *sample = &fixture.samples[0];
     sample_set(sample, METRIC_SM_ACTIVE, .9);
@@ -139,14 +140,73 @@ static void withdraws_what_the_work_has_outrun(void **state)
         overlay_read(fixture.overlay, 0, sample);
     }
     assert_int_equal(sample->absent[METRIC_L2_ACTIVE], ABSENT_COUNTERS_RESTING);
+    assert_int_equal(sample->absent[METRIC_EFFECTIVE_CLOCK], ABSENT_COUNTERS_RESTING);
+    overlay_close(fixture.overlay);
+}
+
+static void answers_a_change_of_the_work_at_once(void **state)
+{
+    (void)state;
+    struct fixture fixture = {.burst_period = 1000};
+    open_overlay(&fixture, CLOCK_BURST, 9.0, "");
+    struct sample *sample = &fixture.samples[0];
+    sample_set(sample, METRIC_SM_ACTIVE, .9);
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    assert_int_equal(count_log("enable"), 1);
+    sample_set(sample, METRIC_SM_ACTIVE, .1);
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_COUNTERS_RESTING));
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    assert_true(count_log("enable") >= 2);
+    overlay_close(fixture.overlay);
+}
+
+static void sees_the_driver_throttle(void **state)
+{
+    (void)state;
+    struct fixture fixture = {.burst_period = 1000};
+    open_overlay(&fixture, CLOCK_BURST, 9.0, "");
+    struct sample *sample = &fixture.samples[0];
+    sample_set(sample, METRIC_SM_CLOCK, 1.98e9);
+    sample_set(sample, METRIC_POWER_AVERAGE, 600);
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    sample_set(sample, METRIC_SM_CLOCK, 1.9e9);
+    sample_set(sample, METRIC_POWER_AVERAGE, 630);
+    overlay_read(fixture.overlay, 0, sample);
     assert_true(sample_has(sample, METRIC_EFFECTIVE_CLOCK));
+    sample_set(sample, METRIC_SM_CLOCK, 1.5e9);
+    overlay_read(fixture.overlay, 0, sample);
+    assert_int_equal(sample->absent[METRIC_EFFECTIVE_CLOCK], ABSENT_COUNTERS_RESTING);
+    assert_int_equal(sample->absent[METRIC_COUNTERS_AGE], ABSENT_COUNTERS_RESTING);
+    overlay_close(fixture.overlay);
+}
+
+static void distrusts_a_burst_that_saw_two_loads(void **state)
+{
+    (void)state;
+    struct fixture fixture = {.burst_period = 1000};
+    open_overlay(&fixture, CLOCK_BURST, 9.0, "");
+    struct sample *sample = &fixture.samples[0];
+    sample_set(sample, METRIC_SM_ACTIVE, .9);
+    double until = clock_monotonic() + 8;
+    while (count_log("enable") == 0 && clock_monotonic() < until) {
+        overlay_read(fixture.overlay, 0, sample);
+        usleep(2000);
+    }
+    sample_set(sample, METRIC_SM_ACTIVE, .1);
+    while (sample->absent[METRIC_EFFECTIVE_CLOCK] == ABSENT_COUNTERS_STARTING &&
+           clock_monotonic() < until) {
+        overlay_read(fixture.overlay, 0, sample);
+        usleep(2000);
+    }
+    assert_int_equal(sample->absent[METRIC_EFFECTIVE_CLOCK], ABSENT_COUNTERS_RESTING);
+    assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
     overlay_close(fixture.overlay);
 }
 
 static void measures_all_where_nothing_else_does(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct fixture fixture = {0};
     open_overlay(&fixture, CLOCK_BURST, 8.0, "passes 10\n");
     assert_true(comes(&fixture, 0, METRIC_TENSOR_ACTIVE, ABSENT_NO));
     assert_float_equal(fixture.samples[0].value[METRIC_COUNTERS_AGE], 0, 0);
@@ -159,7 +219,7 @@ static void measures_all_where_nothing_else_does(void **state)
 static void drops_only_what_the_chip_lacks(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct fixture fixture = {0};
     open_overlay(&fixture, CLOCK_BURST, 9.0, "lacks lts__\n");
     assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
     assert_int_equal(fixture.samples[0].absent[METRIC_L2_ACTIVE], ABSENT_NOT_SUPPORTED);
@@ -170,7 +230,7 @@ static void drops_only_what_the_chip_lacks(void **state)
 static void is_silent_when_off(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct fixture fixture = {0};
     open_overlay(&fixture, CLOCK_OFF, 9.0, "");
     overlay_read(fixture.overlay, 0, &fixture.samples[0]);
     assert_int_equal(fixture.samples[0].absent[METRIC_EFFECTIVE_CLOCK], ABSENT_COUNTERS_OFF);
@@ -181,7 +241,7 @@ static void is_silent_when_off(void **state)
 static void names_a_missing_permission(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct fixture fixture = {0};
     open_overlay(&fixture, CLOCK_BURST, 9.0, "result enable 35\n");
     assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_COUNTERS_FOR_ADMIN));
     struct overlay_status status;
@@ -194,7 +254,7 @@ static void names_a_missing_permission(void **state)
 static void goes_on_when_the_holder_has_gone(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct fixture fixture = {0};
     open_overlay(&fixture, CLOCK_BURST, 9.0, "devices 2\nresult enable 26 0\n");
     assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_COUNTERS_HELD));
     assert_true(comes(&fixture, 1, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
@@ -206,7 +266,7 @@ static void goes_on_when_the_holder_has_gone(void **state)
 static void restarts_after_an_overflow(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct fixture fixture = {0};
     open_overlay(&fixture, CLOCK_CONTINUOUS, 9.0, "overflow 2\n");
     struct overlay_status status = {0};
     while (status.overflows < 2 && comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO))
@@ -220,7 +280,7 @@ static void restarts_after_an_overflow(void **state)
 static void leaves_out_a_device_that_hangs(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct fixture fixture = {0};
     open_overlay(&fixture, CLOCK_BURST, 9.0, "devices 2\nhang enable 1\n");
     overlay_read(fixture.overlay, 1, &fixture.samples[1]);
     assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
@@ -237,7 +297,7 @@ static void leaves_out_a_device_that_hangs(void **state)
 static void starts_a_killed_helper_again(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct fixture fixture = {0};
     open_overlay(&fixture, CLOCK_BURST, 9.0, "");
     assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
     pid_t pid = helper_pid();
@@ -256,7 +316,7 @@ static void starts_a_killed_helper_again(void **state)
 static void frees_the_counters_on_request(void **state)
 {
     (void)state;
-    struct fixture fixture;
+    struct fixture fixture = {0};
     open_overlay(&fixture, CLOCK_CONTINUOUS, 9.0, "");
     assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
     union sigval seconds = {.sival_int = 1};
@@ -271,7 +331,7 @@ static void names_the_library_that_is_missing(void **state)
 {
     (void)state;
     char *real = strdup(getenv("ROOFTOP_CUPTI"));
-    struct fixture fixture;
+    struct fixture fixture = {0};
     setenv("ROOFTOP_CUPTI", "/nonexistent/libcupti.so", 1);
     open_overlay(&fixture, CLOCK_BURST, 9.0, "");
     assert_true(comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO_CUPTI));
@@ -309,6 +369,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adds_what_gpm_lacks_in_bursts),
         cmocka_unit_test(withdraws_what_the_work_has_outrun),
+        cmocka_unit_test(answers_a_change_of_the_work_at_once),
+        cmocka_unit_test(sees_the_driver_throttle),
+        cmocka_unit_test(distrusts_a_burst_that_saw_two_loads),
         cmocka_unit_test(measures_all_where_nothing_else_does),
         cmocka_unit_test(drops_only_what_the_chip_lacks),
         cmocka_unit_test(is_silent_when_off),

@@ -18,11 +18,8 @@
 #include "counter/cupti/helper_device.h"
 
 static const double RELEASE_SECONDS = 60;
-/* Bursts that are asked for come no closer than this after the last, and no more often than one in
- * a minute on average, so that they add little to the power that the usual ones cost. */
-static const double CLOSEST_BURSTS = 0.5;
-static const double SECONDS_PER_EXTRA_BURST = 60;
-static const double MOST_EXTRA_BURSTS = 4;
+/* A load often changes just after somebody begins to look. */
+static const double FIRST_BURSTS = 3;
 
 struct helper {
     const struct cupti_helper_config *config;
@@ -139,8 +136,8 @@ static int make_devices(struct helper *helper)
             .wanted = &config->device[i],
             .number = i,
             .cuda_index = cuda_find_device(&helper->cuda, config->device[i].uuid),
-            .extra_bursts = MOST_EXTRA_BURSTS,
-            .counted_at = clock_monotonic(),
+            .bursts_left = FIRST_BURSTS,
+            .paid_at = clock_monotonic(),
         };
     return 0;
 }
@@ -184,24 +181,6 @@ static void read_signals(struct helper *helper)
             release(helper, info.ssi_int);
 }
 
-static void hasten_burst(struct helper *helper, size_t number)
-{
-    if (number >= helper->config->device_count)
-        return;
-    struct helper_device *device = &helper->devices[number];
-    if (!device->wanted->bursts || device->sampling || device->failures > 0)
-        return;
-    double now = clock_monotonic();
-    double soonest = fmax(now, device->set_since + CLOSEST_BURSTS);
-    double earned = (now - device->counted_at) / SECONDS_PER_EXTRA_BURST;
-    device->extra_bursts = fmin(device->extra_bursts + earned, MOST_EXTRA_BURSTS);
-    device->counted_at = now;
-    if (soonest < device->due && device->extra_bursts >= 1) {
-        device->extra_bursts -= 1;
-        device->due = soonest;
-    }
-}
-
 static void read_wishes(struct helper *helper)
 {
     unsigned char wishes[64];
@@ -209,7 +188,8 @@ static void read_wishes(struct helper *helper)
     if (count == 0)
         helper->ended = true;
     for (ssize_t i = 0; i < count; i++)
-        hasten_burst(helper, wishes[i]);
+        if (wishes[i] < helper->config->device_count)
+            helper_device_hasten(&helper->devices[wishes[i]]);
 }
 
 static double next_due(const struct helper *helper)

@@ -26,7 +26,8 @@ struct cupti_helper_device {
 struct cupti_helper_config {
     double interval;     /* between reports of a device that is sampled all the time */
     double burst;        /* seconds that a burst lasts */
-    double burst_period; /* seconds from one burst to the next */
+    double burst_period; /* seconds that pay for a burst: no more bursts than that on average; while
+                            the work stays the same they come half as often */
     double patience;     /* seconds after which a call into the driver hangs */
     size_t device_count;
     struct cupti_helper_device device[CUPTI_MAX_DEVICES];

@@ -15,6 +15,10 @@ static const double LONGEST_BACK_OFF = 60;
 /* Records wait in a buffer until they are decoded; a decoding that comes late by so much loses
  * none. */
 static const double BUFFERED_SECONDS = 2;
+/* Bursts that a steady load did not need, to answer changes of the work at once. */
+static const double MOST_BURSTS_LEFT = 6;
+/* From one burst to the next while the work stays the same, in periods. */
+static const double STEADY_PERIODS = 2;
 /* Turing and GA100 sample by their system clock, which is not known here and varies. */
 static const double ASSUMED_SYSCLK = 1e9;
 
@@ -146,8 +150,18 @@ static struct cupti_sampling sampling_of(const struct helper_device *device)
     };
 }
 
+static void earn_bursts(struct helper_device *device)
+{
+    double now = clock_monotonic();
+    double earned = (now - device->paid_at) / device->config->burst_period;
+    device->bursts_left = fmin(device->bursts_left + earned, MOST_BURSTS_LEFT);
+    device->paid_at = now;
+}
+
 static int start(struct helper_device *device)
 {
+    earn_bursts(device);
+    device->bursts_left -= 1;
     const struct plan_set *set = &device->plan.set[device->set];
     struct cupti_sampling sampling = sampling_of(device);
     int r = cupti_session_open(&device->session, device->cupti, (size_t)device->cuda_index);
@@ -177,7 +191,8 @@ static bool plausible(enum metric metric, double *value)
 static double planned_share(const struct helper_device *device)
 {
     const struct cupti_helper_config *config = device->config;
-    double duty = device->wanted->bursts ? config->burst / config->burst_period : 1;
+    double duty =
+        device->wanted->bursts ? config->burst / (STEADY_PERIODS * config->burst_period) : 1;
     return duty / (double)device->plan.set_count;
 }
 
@@ -220,7 +235,7 @@ static bool collect(struct helper_device *device, struct cupti_report *report)
     if (device->wanted->bursts || turn_is_over)
         next_set(device);
     if (device->wanted->bursts)
-        device->due = device->set_since + device->config->burst_period;
+        device->due = device->set_since + STEADY_PERIODS * device->config->burst_period;
     else
         device->due = device->sampling ? fmax(device->due + device->config->interval, now) : now;
     return report->metrics != 0 || values.overflow;
@@ -246,6 +261,15 @@ bool helper_device_step(struct helper_device *device, struct cupti_report *repor
                       (device->wanted->bursts ? device->config->burst : device->config->interval);
     report->time = clock_monotonic();
     return news;
+}
+
+void helper_device_hasten(struct helper_device *device)
+{
+    if (!device->wanted->bursts || device->sampling || device->failures > 0)
+        return;
+    earn_bursts(device);
+    double missing = fmax(1 - device->bursts_left, 0) * device->config->burst_period;
+    device->due = fmin(device->due, device->paid_at + missing);
 }
 
 void helper_device_rest(struct helper_device *device)

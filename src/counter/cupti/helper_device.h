@@ -24,13 +24,15 @@ struct helper_device {
     double due; /* on the monotonic clock */
     unsigned failures;
     uint32_t overflows;
-    double extra_bursts; /* bursts before their time that are left */
-    double counted_at;
+    double bursts_left; /* that are paid for, */
+    double paid_at;     /* up to this time */
 };
 
 /* Does what is due now and says what came out of it in `report`, whose state tells how it went.
  * False where there is nothing to report. */
 bool helper_device_step(struct helper_device *device, struct cupti_report *report);
+/* Brings the next burst forward: now, or as soon as it is paid for. */
+void helper_device_hasten(struct helper_device *device);
 /* Frees the counters; the device goes on when it is due. */
 void helper_device_rest(struct helper_device *device);
 void helper_device_close(struct helper_device *device);

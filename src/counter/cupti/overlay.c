@@ -16,7 +16,7 @@
 #include "counter/cupti/child.h"
 
 /* Devices whose first reads come within this time share the helper's first start. */
-static const double GATHERING = 1.5; /* intervals */
+static const double GATHERING = 0.2; /* intervals */
 static const double STOP_PATIENCE = 0.5;
 static const double FIRST_BACK_OFF = 10; /* intervals */
 static const double LONGEST_BACK_OFF = 60;
@@ -26,11 +26,19 @@ static const double HANG_PENALTY = 60;
 enum { MAX_FAILURES = 8 };
 /* Values are withdrawn when so many of their periods have passed. */
 static const double PERIODS_TO_HOLD = 3;
-/* The work is the same while these ratios move by less than that. */
-static const double SAME_WORK = 0.1;
-static const enum metric signs_of_work[] = {METRIC_SM_ACTIVE, METRIC_TENSOR_ACTIVE,
-                                            METRIC_DRAM_ACTIVE};
-enum { SIGN_COUNT = ARRAY_SIZE(signs_of_work) };
+/* What tells that the work has changed, and by how much it must move. The driver's clock moves by
+ * up to 8 % while a load stays the same, and the averaged power by less than 10 % (recording of the
+ * known workloads on an H200). */
+static const struct sign {
+    enum metric metric;
+    double limit;
+    bool relative;
+} signs[] = {
+    {METRIC_SM_ACTIVE, 0.1, false},   {METRIC_TENSOR_ACTIVE, 0.1, false},
+    {METRIC_DRAM_ACTIVE, 0.1, false}, {METRIC_GRAPHICS_ACTIVE, 0.1, false},
+    {METRIC_SM_CLOCK, 0.08, true},    {METRIC_POWER_AVERAGE, 0.1, true},
+};
+enum { SIGN_COUNT = ARRAY_SIZE(signs), LOOKS_PER_BURST = 4, REMEMBERED = 16 };
 
 enum { METRIC_BITS = 64, THREAD_STACK_BYTES = 256 * 1024 };
 
@@ -48,6 +56,11 @@ const struct overlay_config overlay_defaults = {
     .burst = 0.2,
     .burst_period = 5,
     .patience = 8,
+};
+
+struct work {
+    double time; /* monotonic */
+    double sign[SIGN_COUNT];
 };
 
 struct overlay_device {
@@ -69,9 +82,13 @@ struct overlay_device {
     double left_out_until;
     unsigned hangs;
 
-    /* The device's own thread's: the work that the last burst saw. */
-    double work_of; /* that burst */
-    double work[SIGN_COUNT];
+    /* The device's own thread's: what the work looked like, */
+    struct work recent[REMEMBERED]; /* a while ago, */
+    size_t look_count;
+    double looked_at;   /* the last time */
+    struct work seen;   /* and when the last burst saw it */
+    double seen_by;     /* that burst */
+    bool seen_changing; /* the work changed while it lasted: its values are a mixture */
 };
 
 struct overlay {
@@ -470,25 +487,59 @@ static void ask_for(struct overlay *overlay, struct overlay_device *device)
         eventfd_write(overlay->wake, 1);
 }
 
-/* Whether the GPU does what it did at the last burst, as far as the sample's source tells. */
-static bool is_same_work(struct overlay_device *device, const struct sample *sample)
+static struct work look_at_work(const struct sample *sample, double now)
 {
-    if (device->last_burst == 0)
-        return true;
-    bool first = device->work_of != device->last_burst;
-    device->work_of = device->last_burst;
+    struct work work = {.time = now};
+    for (size_t i = 0; i < SIGN_COUNT; i++)
+        work.sign[i] = sample_get(sample, signs[i].metric, NAN);
+    return work;
+}
+
+/* What is not known on one side is no difference. */
+static bool is_alike(const struct work *a, const struct work *b)
+{
     for (size_t i = 0; i < SIGN_COUNT; i++) {
-        double now = sample_get(sample, signs_of_work[i], NAN);
-        if (first)
-            device->work[i] = now;
-        if (fabs(now - device->work[i]) > SAME_WORK)
+        double scale = signs[i].relative ? fabs(a->sign[i]) : 1;
+        if (fabs(a->sign[i] - b->sign[i]) > signs[i].limit * scale)
             return false;
     }
     return true;
 }
 
-/* The clock is held from one burst to the next, and its age tells; what depends on the work is held
- * while the work is the same. */
+/* The last look at the work before `time`, else the first that is remembered, else NULL. */
+static const struct work *look_before(const struct overlay_device *device, double time)
+{
+    const struct work *last = NULL;
+    const struct work *first = NULL;
+    for (size_t i = 0; i < REMEMBERED && i < device->look_count; i++) {
+        const struct work *one = &device->recent[i];
+        if (one->time <= time && (!last || one->time > last->time))
+            last = one;
+        if (!first || one->time < first->time)
+            first = one;
+    }
+    return last ? last : first;
+}
+
+/* Whether the GPU does what it did at the last burst, as far as the sample's source tells. */
+static bool is_same_work(struct overlay_device *device, const struct sample *sample, double burst,
+                         double now)
+{
+    struct work work = look_at_work(sample, now);
+    if (device->last_burst > device->seen_by) {
+        const struct work *before = look_before(device, device->last_burst - burst);
+        device->seen = work;
+        device->seen_by = device->last_burst;
+        device->seen_changing = before && !is_alike(before, &work);
+    }
+    if (now - device->looked_at >= burst / LOOKS_PER_BURST) {
+        device->recent[device->look_count++ % REMEMBERED] = work;
+        device->looked_at = now;
+    }
+    return device->seen_by == 0 || (!device->seen_changing && is_alike(&device->seen, &work));
+}
+
+/* Values are held from one burst to the next while the work is the same, and their age tells. */
 static void fill(struct overlay_device *device, double now, double longest, bool same,
                  struct sample *sample)
 {
@@ -501,15 +552,16 @@ static void fill(struct overlay_device *device, double now, double longest, bool
             sample_miss(sample, metric, missing);
         else if (now - device->when[i] > longest)
             sample_miss(sample, metric, device->state == CUPTI_SAMPLING ? ABSENT_STALE : missing);
-        else if (!same && metric != METRIC_EFFECTIVE_CLOCK)
+        else if (!same)
             sample_miss(sample, metric, ABSENT_COUNTERS_RESTING);
         else
             sample_set(sample, metric, device->value[i]);
     }
     sample_miss(sample, METRIC_L1_ACTIVE, ABSENT_COUNTERS_COSTLY);
-    sample_miss(sample, METRIC_COUNTERS_AGE, missing);
-    sample_miss(sample, METRIC_COUNTERS_SHARE, missing);
-    if (device->last_burst > 0 && now - device->last_burst <= longest) {
+    enum absence no_age = same ? missing : ABSENT_COUNTERS_RESTING;
+    sample_miss(sample, METRIC_COUNTERS_AGE, no_age);
+    sample_miss(sample, METRIC_COUNTERS_SHARE, no_age);
+    if (device->last_burst > 0 && now - device->last_burst <= longest && same) {
         sample_set(sample, METRIC_COUNTERS_AGE, device->bursts ? now - device->last_burst : 0);
         sample_set(sample, METRIC_COUNTERS_SHARE, device->share);
     }
@@ -526,7 +578,7 @@ void overlay_read(struct overlay *overlay, size_t number, struct sample *sample)
     bool wake = false;
     pthread_mutex_lock(&overlay->lock);
     ask_for(overlay, device);
-    bool same = !device->bursts || is_same_work(device, sample);
+    bool same = !device->bursts || is_same_work(device, sample, overlay->config.burst, now);
     if (!same && !device->hasten)
         device->hasten = wake = true;
     fill(device, now, PERIODS_TO_HOLD * period(overlay, device), same, sample);

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,10 +11,11 @@
 
 #include "counter/cupti/helper.h"
 
-static size_t read_file(const char *pid, const char *name, char *text, size_t size)
+static size_t read_file(const char *root, const char *pid, const char *name, char *text,
+                        size_t size)
 {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%.16s/%s", pid, name);
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/proc/%.16s/%s", root, pid, name);
     FILE *file = fopen(path, "r");
     size_t length = file ? fread(text, 1, size - 1, file) : 0;
     if (file)
@@ -23,28 +25,30 @@ static size_t read_file(const char *pid, const char *name, char *text, size_t si
 }
 
 /* Its thread's name and its second argument; a name alone anybody can have. */
-static bool is_helper(const char *pid)
+static bool is_helper(const char *root, const char *pid)
 {
     char name[32];
     char arguments[256];
-    read_file(pid, "comm", name, sizeof(name));
+    read_file(root, pid, "comm", name, sizeof(name));
     name[strcspn(name, "\n")] = '\0';
     if (strcmp(name, CUPTI_HELPER_NAME) != 0)
         return false;
-    size_t length = read_file(pid, "cmdline", arguments, sizeof(arguments));
+    size_t length = read_file(root, pid, "cmdline", arguments, sizeof(arguments));
     size_t first = strlen(arguments);
     return first + 1 < length && strcmp(arguments + first + 1, CUPTI_HELPER_COMMAND) == 0;
 }
 
-int cupti_release(unsigned seconds, unsigned *ret_asked, unsigned *ret_refused)
+int cupti_release(const char *root, unsigned seconds, unsigned *ret_asked, unsigned *ret_refused)
 {
-    DIR *processes = opendir("/proc");
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/proc", root);
+    DIR *processes = opendir(path);
     if (!processes)
         return -errno;
     unsigned asked = 0, refused = 0;
     const struct dirent *entry;
     while ((entry = readdir(processes))) {
-        if (!isdigit((unsigned char)entry->d_name[0]) || !is_helper(entry->d_name))
+        if (!isdigit((unsigned char)entry->d_name[0]) || !is_helper(root, entry->d_name))
             continue;
         pid_t pid;
         union sigval value = {.sival_int = (int)seconds};

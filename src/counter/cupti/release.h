@@ -3,5 +3,7 @@
 
 #include "base/util.h"
 
-/* Helpers that were asked, and those of other users, which may not be. Returns 0 or −errno. */
-MUST_CHECK int cupti_release(unsigned seconds, unsigned *ret_asked, unsigned *ret_refused);
+/* Helpers that were asked, and those of other users, which may not be. Looks into `root`/proc (""
+ * for the real one). Returns 0 or −errno. */
+MUST_CHECK int cupti_release(const char *root, unsigned seconds, unsigned *ret_asked,
+                             unsigned *ret_refused);
