@@ -81,7 +81,7 @@ expect_text log '^disable 0$' "the counters are free"
 rm root/proc/*
 expect_exit 0 "release where there is nobody" "$ROOFTOP" release
 expect_text out '^asked 0 rooftop processes' "nobody is asked"
-kill -INT $stat
+kill $stat
 wait $stat
 expect_exit 2 "release for no time" "$ROOFTOP" release --for 0s
 expect_exit 2 "release for too long" "$ROOFTOP" release --for 48h
