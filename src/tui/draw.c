@@ -42,12 +42,14 @@ void draw_title(const struct draw *draw, struct rect rect)
         return;
     struct cells *cells = draw->cells;
     cells_fill(cells, rect, ' ', STYLE_BAR);
+    static const char name[] = "rooftop";
     struct strbuf status = {0};
     status_words(draw, &status);
     int right = cells_text_width(cells, strbuf_text(&status));
     int end = rect.x + rect.width - right - 2;
     int x = rect.x + 1;
-    x += cells_text(cells, x, rect.y, end - x, STYLE_BAR_STRONG, "rooftop") + 2;
+    if (x + (int)strlen(name) <= end)
+        x += cells_text(cells, x, rect.y, end - x, STYLE_BAR_STRONG, name) + 2;
     for (unsigned i = 0; i < MODE_COUNT && x + 2 < end; i++) {
         bool present = i == draw->view->prefs.mode;
         if (!present && rect.width < 72)

@@ -144,6 +144,18 @@ static struct grid choose_grid(const struct layout_input *input, struct rect are
     return grid;
 }
 
+/* The sentences of all GPUs are worth more than a long table: where a short one makes room for
+ * them, the area grows by what the table gives up. */
+static void widen_for_sentences(const struct layout_input *input, struct rect *area, int spare)
+{
+    struct rect larger = *area;
+    larger.height += spare;
+    struct grid grid;
+    if (spare > 0 && !input->zoomed && choose_grid(input, *area).form == FORM_ROW &&
+        choose_fixed(input, larger, FORM_BRIEF, BRIEF_HEIGHT, COLUMN_MIN_WIDTH, &grid))
+        *area = larger;
+}
+
 static void split_full(struct panel *panel)
 {
     struct rect area = panel->area;
@@ -253,6 +265,8 @@ void layout_compute(const struct layout_input *input, struct layout *ret)
     place_bars(input, ret, &top, &bottom);
     int processes = process_height(input, bottom - top);
     ret->devices = (struct rect){0, top, input->width, bottom - top - processes};
+    if (processes > 0 && input->device_count > 0)
+        widen_for_sentences(input, &ret->devices, processes - 1 - PROCESS_MIN_ROWS);
     place_devices(input, ret);
     if (processes == 0)
         return;

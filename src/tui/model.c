@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+static const double HOLD_SECONDS = 0.5;
+
 static void free_devices(struct model_device *devices, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -105,6 +107,21 @@ int model_set_devices(struct model *model, const struct device *const *devices, 
     return 0;
 }
 
+static void take_sample(struct model_device *device, const struct sample *sample, double time)
+{
+    const struct sample last = device->reading.sample;
+    device->reading.sample = *sample;
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        enum metric metric = (enum metric)i;
+        bool holds = sample->absent[i] == ABSENT_NO_NEW_SAMPLE && sample_has(&last, metric) &&
+                     time - device->value_time[i] <= HOLD_SECONDS;
+        if (holds)
+            sample_set(&device->reading.sample, metric, last.value[i]);
+        else if (sample_has(sample, metric))
+            device->value_time[i] = time;
+    }
+}
+
 void model_add(struct model *model, size_t source, const struct reading *reading)
 {
     for (size_t i = 0; i < model->device_count; i++)
@@ -113,9 +130,9 @@ void model_add(struct model *model, size_t source, const struct reading *reading
             device->reading.state = reading->state;
             device->reading.error = reading->error;
             device->reading.age = reading->age;
-            device->reading.sample = reading->sample;
             process_list_copy(&device->reading.processes, &reading->processes);
-            history_add(device->history, model->time, &reading->sample);
+            take_sample(device, &reading->sample, model->time);
+            history_add(device->history, model->time, &device->reading.sample);
             return;
         }
 }

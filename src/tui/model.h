@@ -15,7 +15,8 @@ struct model_device {
     struct device device;
     size_t source; /* its index in the monitor */
     struct history *history;
-    struct reading reading; /* the last */
+    struct reading reading;          /* the last */
+    double value_time[METRIC_COUNT]; /* when its values were measured */
 };
 
 /* Rooftop's own, over the last seconds. */
@@ -57,7 +58,9 @@ void model_free(struct model *model);
  * before, by UUID, keep their past. Returns 0 or -ENOMEM; the model is of no use then. */
 MUST_CHECK int model_set_devices(struct model *model, const struct device *const *devices,
                                  size_t count);
-/* A reading of the device `source` of the source's order, at the model's time. */
+/* A reading of the device `source` of the source's order, at the model's time. A value that is
+ * missing because the counters have not advanced since the frame before keeps its last one for half
+ * a second: at 10 Hz that happens often, and means nothing. */
 void model_add(struct model *model, size_t source, const struct reading *reading);
 /* Forgets the past: what follows is of another time. */
 void model_forget(struct model *model);
