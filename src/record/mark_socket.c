@@ -160,7 +160,7 @@ static unsigned send_to_folder(int fd, const char *folder, const char *message)
     struct dirent *entry;
     while ((entry = readdir(entries))) {
         char path[512];
-        if (entry->d_name[0] == '.')
+        if (entry->d_type != DT_SOCK && entry->d_type != DT_UNKNOWN)
             continue;
         snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
         count += (unsigned)send_to(fd, path, message);

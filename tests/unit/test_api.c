@@ -317,7 +317,7 @@ static void marks_reach_recorders(void **state)
     (void)state;
     char folder[] = "/tmp/test_api.XXXXXX";
     assert_non_null(mkdtemp(folder));
-    setenv("XDG_RUNTIME_DIR", folder, 1);
+    setenv("ROOFTOP_RUNTIME_DIR", folder, 1);
     struct mark_inbox *inbox;
     assert_int_equal(mark_inbox_open(&inbox), 0);
     pthread_t recorder;
