@@ -2,6 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static ssize_t fill(int fd, char *ret, size_t size)
@@ -29,4 +33,15 @@ ssize_t file_read(const char *path, char *ret, size_t size)
     if (length >= 0)
         ret[length] = '\0';
     return length;
+}
+
+void file_make_folders(const char *path)
+{
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof(folder), "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(folder, 0777);
+        *slash = '/';
+    }
 }

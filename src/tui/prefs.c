@@ -3,8 +3,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 static const double spans[SPAN_COUNT] = {10, 30, 60, 120, 300, 900, 3600, 4 * 3600, 12 * 3600};
 
@@ -139,20 +140,9 @@ static void print_prefs(const struct prefs *prefs, FILE *out)
     }
 }
 
-static void make_folders(const char *path)
-{
-    char folder[4096];
-    snprintf(folder, sizeof(folder), "%s", path);
-    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(folder, 0777);
-        *slash = '/';
-    }
-}
-
 int prefs_write(const struct prefs *prefs, const char *path)
 {
-    make_folders(path);
+    file_make_folders(path);
     struct strbuf temporary = {0};
     strbuf_printf(&temporary, "%s.new", path);
     FILE *out = strbuf_failed(&temporary) ? NULL : fopen(strbuf_text(&temporary), "we");
