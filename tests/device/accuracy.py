@@ -25,15 +25,16 @@ def record(path, seconds):
                     str(seconds)], check=True)
 
 
+PIPES = {"fp32": "fp32_active_ratio"}
+
+
 def truth(phase, clock):
     """Compute and memory truth in %, None where the phase's work says nothing about it."""
     dtype, flops = phase.get("dtype"), phase.get("tflops", 0) * 1e12
     compute = None
-    if flops and phase["name"].startswith("gemm"):
-        if dtype == "fp32":
-            peak = SMS * FP32_PER_CYCLE * clock
-        elif dtype == "fp64":
-            peak = SMS * 256 * clock
+    if flops and phase["name"].startswith("gemm") and clock:
+        if dtype in ("fp32", "fp64"):
+            peak = SMS * FP32_PER_CYCLE * clock  # the FP64 tensor rate is the same
         else:
             peak = TENSOR[dtype] / DATASHEET_CLOCK * clock
         compute = 100 * flops / peak
@@ -57,23 +58,40 @@ def main():
         record(path, float(sys.argv[2]) if len(sys.argv) > 2 else 5.0)
     phases = [json.loads(line) for line in open(path + ".phases")]
     frames = gpu.stat("replay:%s@max" % path)
-    print("| workload | nvidia-smi | Compute SOL | pipe | truth | Memory SOL | truth | bound | clock | samples |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| workload | nvidia-smi | Compute SOL | its type's pipe | FLOP truth | error | HBM | byte truth | error | Memory SOL | bound | effective clock, MHz | NVML's |")
+    print("|---|" + "---|" * 12)
     for phase in phases:
-        # whole intervals inside the phase
-        rows = [f["gpus"][0] for f in frames if phase["t0"] + 0.1 < f["time"] < phase["t1"]]
-        if not rows:
-            continue
-        measured_clock = mean(rows, "effective_clock_hertz")
-        clock = measured_clock or mean(rows, "sm_clock_hertz")
-        compute, memory = truth(phase, clock) if clock else (None, None)
-        pipe = statistics.mode(str(row["compute_sol_pipe"]) for row in rows)
-        bound = statistics.mode(str(row["bound"]) for row in rows)
-        print("| %s | %s | %s | %s | %s | %s | %s | %s | %s %s | %d |" % (
-            phase["name"], show(mean(rows, "nvml_utilization_ratio"), 100, 0),
-            show(mean(rows, "compute_sol_ratio"), 100, 2), pipe, show(compute, 1, 2),
-            show(mean(rows, "memory_sol_ratio"), 100, 2), show(memory, 1, 2), bound,
-            show(clock, 1e-6, 0), "effective" if measured_clock else "NVML", len(rows)))
+        # GPM lags by up to its grain of 0.1 s
+        rows = [f["gpus"][0] for f in frames if phase["t0"] + 0.35 < f["time"] < phase["t1"] - 0.05]
+        if rows:
+            print_row(phase, rows)
+
+
+def difference(measured, true):
+    return "" if true is None or measured is None else "%+.2f" % (measured - true)
+
+
+def percent(rows, key):
+    value = mean(rows, key)
+    return None if value is None else 100 * value
+
+
+def print_row(phase, rows):
+    clock = mean(rows, "effective_clock_hertz")
+    compute, memory = truth(phase, clock)
+    pipe = percent(rows, PIPES.get(phase.get("dtype"), "tensor_active_ratio"))
+    dram = percent(rows, "dram_active_ratio")
+    if not phase["name"].startswith(("stream", "elementwise", "gemv", "llama8b-decode")):
+        memory = None  # its bytes are a lower bound
+    modes = {key: statistics.mode(str(row[key]) for row in rows)
+             for key in ("compute_sol_pipe", "memory_sol_level", "bound")}
+    print("| %s | %s | %s %s | %s | %s | %s | %s | %s | %s | %s %s | %s | %s | %s |" % (
+        phase["name"], show(percent(rows, "nvml_utilization_ratio"), 1, 0),
+        show(percent(rows, "compute_sol_ratio"), 1, 1), modes["compute_sol_pipe"],
+        show(pipe, 1, 2) if compute is not None else "", show(compute, 1, 2), difference(pipe, compute),
+        show(dram, 1, 2), show(memory, 1, 2), difference(dram, memory),
+        show(percent(rows, "memory_sol_ratio"), 1, 1), modes["memory_sol_level"], modes["bound"],
+        show(clock, 1e-6, 0), show(mean(rows, "sm_clock_hertz"), 1e-6, 0)))
 
 
 main()

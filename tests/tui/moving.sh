@@ -19,7 +19,7 @@ wait_for '0:0[0-3]' "Space plays it again"
 press q
 wait_exit 0 "q quits"
 
-open_screen 80 24 --source "$recording" --paused --from gemm-bf16-8192
+open_screen 80 24 --source "$recording" --paused --from gemm-bf16-8192+1s
 wait_for 'compute-bound' "a recording, at a mark"
 i=0
 while [ $i -lt 60 ]; do
@@ -41,7 +41,7 @@ wait_for 'x0.5' "{ slower"
 press Home
 wait_for '0:00.1' "Home goes to the beginning"
 press End
-wait_for '3:24.6/3:24.6' "End to the end"
+wait_for '(3:[0-9.]+)/\1' "End to the end"
 press q
 wait_exit 0 "q quits"
 
