@@ -5,7 +5,7 @@ export TZ=UTC LC_ALL=C.UTF-8 XDG_CONFIG_HOME="$scratch"
 unset ROOFTOP_SOURCE
 for file in "$SOURCE_ROOT"/docs/screens/*.txt; do
     name=$(basename "$file" .txt)
-    sed -n '1s/^\$ rooftop //p' "$file" >command
+    sed -n '1s/^\$ rooftop //p' "$file" >"command"
     {
         sed 1q "$file"
         # shellcheck disable=SC2046 # a list of words
