@@ -206,6 +206,7 @@ static void fill_values(const struct helper_device *device, const struct cupti_v
 {
     const struct plan_set *set = &device->plan.set[device->set];
     report->state = CUPTI_SAMPLING;
+    report->begin = device->set_since;
     report->share = (float)planned_share(device);
     for (size_t i = 0; i < set->count && values->samples > 0; i++) {
         enum metric metric = set->counter[i]->metric;

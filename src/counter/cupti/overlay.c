@@ -79,7 +79,8 @@ struct overlay_device {
     double share;
     double value[METRIC_BITS];
     double when[METRIC_BITS]; /* monotonic; 0: never */
-    double last_burst;
+    double last_burst;        /* monotonic: its end, */
+    double last_begin;        /* and its begin */
     double left_out_until;
     unsigned hangs;
 
@@ -251,6 +252,7 @@ static void take_report(struct overlay *overlay, const struct cupti_report *repo
     if (report->metrics) {
         device->share = report->share;
         device->last_burst = report->time;
+        device->last_begin = report->begin;
         overlay->failures = 0;
     }
     pthread_mutex_unlock(&overlay->lock);
@@ -529,7 +531,7 @@ static bool is_same_work(struct overlay_device *device, const struct sample *sam
 {
     struct work work = look_at_work(sample, now);
     if (device->last_burst > device->seen_by) {
-        const struct work *before = look_before(device, device->last_burst - burst);
+        const struct work *before = look_before(device, device->last_begin);
         device->seen = work;
         device->seen_by = device->last_burst;
         device->seen_changing = before && !is_alike(before, &work);
