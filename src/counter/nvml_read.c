@@ -347,6 +347,9 @@ static void read_processes(struct read *read, struct process_list *processes)
     nvml_return result = nvml_list_processes(read->nvml, read->slot, processes);
     if (nvml_absence(result) == ABSENT_LOST)
         read->lost = true;
+    else if (read->slowest)
+        nvml_read_sm_shares(read->nvml, read->slot, SLOWEST_PERIOD, processes);
+    nvml_fill_sm_shares(read->slot, processes);
 }
 
 static bool is_due(const struct read *read, double last, double period)
