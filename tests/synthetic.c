@@ -54,7 +54,7 @@ static void make_sample(struct sample *sample, const struct device *device, size
     sample_set(sample, METRIC_SM_CLOCK, 1700e6);
     sample_set(sample, METRIC_TEMPERATURE, 60);
     sample_set(sample, METRIC_THROTTLE_REASONS, (double)(i % 64));
-    sol_derive(device, sample);
+    sol_derive(device, NULL, sample);
     if (i % 3 == 2)
         sample_miss(sample, METRIC_MEMORY_USED, ABSENT_NOT_SUPPORTED);
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/parse.h"
 #include "jobs/describe.h"
+#include "monitor/ceilings.h"
 #include "monitor/select.h"
 #include "sol/sol.h"
 
@@ -30,6 +31,7 @@ struct monitor {
 
     struct counter *counter;
     struct sampler *sampler;
+    struct sol_ceilings *ceilings; /* one for each device of the source */
     struct frame frame;
     size_t *selected; /* indices of the source's devices */
     size_t selected_count;
@@ -159,6 +161,17 @@ static int start_sampling(struct monitor *monitor)
     return r < 0 ? r : watch(monitor, sampler_fd(monitor->sampler));
 }
 
+static int load_ceilings(struct monitor *monitor)
+{
+    size_t count = monitor->counter->device_count;
+    monitor->ceilings = calloc(count + 1, sizeof(*monitor->ceilings));
+    if (!monitor->ceilings)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        ceilings_load(&monitor->counter->devices[i], &monitor->ceilings[i]);
+    return 0;
+}
+
 static int try_source(struct monitor *monitor, struct counter_failure *failure)
 {
     struct counter *counter = NULL;
@@ -174,7 +187,9 @@ static int try_source(struct monitor *monitor, struct counter_failure *failure)
                        failure);
     if (r < 0)
         return r;
-    r = frame_init(&monitor->frame, counter->device_count);
+    r = load_ceilings(monitor);
+    if (r == 0)
+        r = frame_init(&monitor->frame, counter->device_count);
     return r < 0 ? r : start_sampling(monitor);
 }
 
@@ -188,6 +203,8 @@ static void close_source(struct monitor *monitor)
     monitor->sampler = NULL;
     monitor->counter = &monitor->vacant;
     frame_free(&monitor->frame);
+    free(monitor->ceilings);
+    monitor->ceilings = NULL;
     free(monitor->selected);
     monitor->selected = NULL;
     monitor->selected_count = 0;
@@ -318,7 +335,8 @@ int monitor_next(struct monitor *monitor)
         return r;
     for (size_t i = 0; i < monitor->selected_count; i++) {
         size_t device = monitor->selected[i];
-        sol_derive(&monitor->counter->devices[device], &monitor->frame.readings[device].sample);
+        sol_derive(&monitor->counter->devices[device], &monitor->ceilings[device],
+                   &monitor->frame.readings[device].sample);
     }
     return 1;
 }

@@ -1,5 +1,6 @@
 #include "sol/sol.h"
 
+#include "sol/attainable.h"
 #include "sol/bound.h"
 #include "sol/link.h"
 #include "sol/ratio.h"
@@ -181,7 +182,8 @@ static void derive_work(const struct device *device, struct sample *sample)
               sample->value[METRIC_COMPUTE_SOL] * speed * peak.flops);
 }
 
-void sol_derive(const struct device *device, struct sample *sample)
+void sol_derive(const struct device *device, const struct sol_ceilings *ceilings,
+                struct sample *sample)
 {
     derive_compute(sample);
     derive_dram(device, sample);
@@ -190,4 +192,5 @@ void sol_derive(const struct device *device, struct sample *sample)
     bound_derive(sample);
     waterfall_derive(device, sample);
     derive_work(device, sample);
+    attainable_derive(ceilings, sample);
 }

@@ -6,14 +6,27 @@
 #include "base/util.h"
 #include "metric/device.h"
 #include "metric/sample.h"
+#include "sol/ceilings.h"
 
 /* Fills every DERIVED metric of the sample from its MEASURED ones, each with a value or a reason:
- * where an input is missing, the input's own reason. Ratios lie between 0 and 1. */
-void sol_derive(const struct device *device, struct sample *sample);
+ * where an input is missing, the input's own reason. Ratios lie between 0 and 1. Without ceilings
+ * (NULL) the peaks stand for them. */
+void sol_derive(const struct device *device, const struct sol_ceilings *ceilings,
+                struct sample *sample);
 
-/* One plain sentence on a derived sample, such as
- * "memory-bound: HBM at 64 %; nvidia-smi says 99 %". Where the bound is not known it says why. */
+/* One plain sentence on a derived sample, such as "memory-bound: HBM at 64 %, SMs busy 65 %;
+ * attainable 91 %, HBM stops it; 27 points of budget; nvidia-smi says 99 %". Where the
+ * bound is not known it says why. */
 void sol_verdict(const struct device *device, const struct sample *sample, struct strbuf *out);
+
+/* The same without nvidia-smi's number, for where that stands beside it. */
+void sol_judgement(const struct device *device, const struct sample *sample, struct strbuf *out);
+
+/* How much the work could get: "attainable 91 %, HBM stops it; 27 points of budget". The number is
+ * of the larger of Compute and Memory SOL. Nothing where it rests, where a link holds it back, or
+ * where the ceiling of what would stop it is not known. */
+void sol_attainable_words(const struct device *device, const struct sample *sample,
+                          struct strbuf *out);
 
 /* "64 %", and "under 1 %" for a ratio that is more than nothing and less than that. */
 void sol_percent(double ratio, struct strbuf *out);

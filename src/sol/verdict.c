@@ -9,6 +9,8 @@ static const double ASLEEP = 0.05;
 static const double MOSTLY = 0.5;
 /* Directions that differ by less are the same, for a person's purposes. */
 static const double ALIKE = 0.95;
+/* A budget below it is not worth a word on where it lies. */
+static const double WORTH_A_WORD = 0.05;
 
 void sol_percent(double ratio, struct strbuf *out)
 {
@@ -91,13 +93,14 @@ void sol_link_words(const struct sample *sample, struct strbuf *out)
                 words_of(sample, METRIC_LINK_SOL_NAME, both_ways(sample) ? two_ways : one_way));
 }
 
-static void add_gaps(const struct sample *sample, struct strbuf *out)
+/* Most of what there is to gain lies on SMs without work, and no ceiling is in doubt. */
+static bool is_lost_outside(const struct sample *sample)
 {
-    if (sample_get(sample, METRIC_GRAPHICS_ACTIVE, 1) >= FULLY_BUSY)
-        return;
-    strbuf_puts(out, ", busy ");
-    add_percent(sample, METRIC_GRAPHICS_ACTIVE, out);
-    strbuf_puts(out, " of the time");
+    double budget = sample_get(sample, METRIC_ATTAINABLE_BUDGET, 0);
+    return sample_get(sample, METRIC_ATTAINABLE_SOURCE, LABEL_CEILING_OF_THE_PEAK) !=
+               LABEL_CEILING_OF_THE_PEAK &&
+           sample_get(sample, METRIC_SM_ACTIVE, 1) < FULLY_BUSY && budget >= WORTH_A_WORD &&
+           sample_get(sample, METRIC_ATTAINABLE_OUTSIDE, 0) >= budget / 2;
 }
 
 static void add_sm_time(const struct sample *sample, struct strbuf *out)
@@ -105,6 +108,19 @@ static void add_sm_time(const struct sample *sample, struct strbuf *out)
     strbuf_puts(out, "SMs have work ");
     add_percent(sample, METRIC_SM_ACTIVE, out);
     strbuf_puts(out, " of the time");
+}
+
+/* What is lost outside of the kernels, before what is lost in them. */
+static void add_gaps(const struct sample *sample, struct strbuf *out)
+{
+    if (sample_get(sample, METRIC_GRAPHICS_ACTIVE, 1) < FULLY_BUSY) {
+        strbuf_puts(out, ", busy ");
+        add_percent(sample, METRIC_GRAPHICS_ACTIVE, out);
+        strbuf_puts(out, " of the time");
+    } else if (is_lost_outside(sample)) {
+        strbuf_puts(out, ", SMs busy ");
+        add_percent(sample, METRIC_SM_ACTIVE, out);
+    }
 }
 
 static void add_link(const struct sample *sample, struct strbuf *out)
@@ -182,6 +198,46 @@ static void say_bound(const struct device *device, const struct sample *sample, 
     }
 }
 
+static const char *limit_words(const struct device *device, const struct sample *sample)
+{
+    const char *words[LABEL_COUNT] = {
+        [LABEL_LIMIT_TENSOR] = "tensor pipe",
+        [LABEL_LIMIT_FP64] = "FP64 pipe",
+        [LABEL_LIMIT_FP32] = "FP32 pipe",
+        [LABEL_LIMIT_FP16] = "FP16 pipe",
+        [LABEL_LIMIT_INT] = "integer pipe",
+        [LABEL_LIMIT_ISSUE] = "instruction rate",
+        [LABEL_LIMIT_DRAM] = sol_dram_name(device),
+        [LABEL_LIMIT_L2] = "L2",
+        [LABEL_LIMIT_L1] = "L1",
+        [LABEL_LIMIT_PCIE] = "PCIe",
+        [LABEL_LIMIT_NVLINK] = "NVLink",
+    };
+    return words_of(sample, METRIC_ATTAINABLE_LIMIT, words);
+}
+
+void sol_attainable_words(const struct device *device, const struct sample *sample,
+                          struct strbuf *out)
+{
+    enum label bound = (enum label)sample_get(sample, METRIC_BOUND, LABEL_BOUND_IDLE);
+    enum label source =
+        (enum label)sample_get(sample, METRIC_ATTAINABLE_SOURCE, LABEL_CEILING_OF_THE_PEAK);
+    if (bound == LABEL_BOUND_IDLE || bound == LABEL_BOUND_LINK ||
+        source == LABEL_CEILING_OF_THE_PEAK)
+        return;
+    bool compute = sample->value[METRIC_COMPUTE_SOL] >= sample->value[METRIC_MEMORY_SOL];
+    double budget = round(sample->value[METRIC_ATTAINABLE_BUDGET] * 100);
+    strbuf_puts(out, "attainable ");
+    if (bound == LABEL_BOUND_LATENCY)
+        strbuf_puts(out, compute ? "Compute SOL " : "Memory SOL ");
+    add_percent(sample, METRIC_ATTAINABLE, out);
+    if (budget >= 1)
+        strbuf_printf(out, ", %s stops it; %.0f point%s of budget", limit_words(device, sample),
+                      budget, budget > 1 ? "s" : "");
+    else
+        strbuf_printf(out, ": %s is at its ceiling", limit_words(device, sample));
+}
+
 static void say_unknown(const struct sample *sample, struct strbuf *out)
 {
     bool compute = sample_has(sample, METRIC_COMPUTE_SOL);
@@ -195,14 +251,23 @@ static void say_unknown(const struct sample *sample, struct strbuf *out)
                   compute ? "Memory SOL" : "Compute SOL", absence_info(absence)->reason);
 }
 
-void sol_verdict(const struct device *device, const struct sample *sample, struct strbuf *out)
+void sol_judgement(const struct device *device, const struct sample *sample, struct strbuf *out)
 {
-    bool known = sample_has(sample, METRIC_BOUND);
-    if (known)
+    if (sample_has(sample, METRIC_BOUND))
         say_bound(device, sample, out);
     else
         say_unknown(sample, out);
-    bool idle = known && sample->value[METRIC_BOUND] == LABEL_BOUND_IDLE;
+    size_t length = out->length;
+    strbuf_puts(out, "; ");
+    sol_attainable_words(device, sample, out);
+    if (out->length == length + 2)
+        strbuf_truncate(out, length);
+}
+
+void sol_verdict(const struct device *device, const struct sample *sample, struct strbuf *out)
+{
+    sol_judgement(device, sample, out);
+    bool idle = sample_get(sample, METRIC_BOUND, -1) == LABEL_BOUND_IDLE;
     double said = sample_get(sample, METRIC_NVML_UTILIZATION, 0);
     if (!sample_has(sample, METRIC_NVML_UTILIZATION) || (idle && said <= 0))
         return;

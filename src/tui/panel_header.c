@@ -345,7 +345,7 @@ void panel_verdict(const struct panel_data *data, struct rect rect)
     if (out_of_order)
         state_words(reading, &sentence);
     else
-        sol_verdict(&data->device->device, data->sample, &sentence);
+        sol_judgement(&data->device->device, data->sample, &sentence);
     int used = cells_text_cut(cells, rect.x + INDENT, rect.y, rect.width - INDENT,
                               out_of_order ? STYLE_WARNING : STYLE_TEXT, strbuf_text(&sentence));
     if (!out_of_order)

@@ -34,7 +34,7 @@ static void check_frame(const struct counter *counter, struct frame *frame)
         MUST(isfinite(reading->age) && reading->age >= 0);
         MUST(reading->sample.interval >= 0);
         MUST(reading->processes.count <= PROCESS_LIST_CAPACITY);
-        sol_derive(&counter->devices[i], &reading->sample);
+        sol_derive(&counter->devices[i], NULL, &reading->sample);
         check_values(&reading->sample);
         struct strbuf verdict = {0};
         sol_verdict(&counter->devices[i], &reading->sample, &verdict);

@@ -106,7 +106,7 @@ static struct sample derived(const struct device *device, const char *name)
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
         if (strcmp(rows[i].name, name) == 0) {
             struct sample sample = sample_of(&rows[i]);
-            sol_derive(device, &sample);
+            sol_derive(device, NULL, &sample);
             return sample;
         }
     fail_msg("no row is called %s", name);
@@ -136,7 +136,7 @@ static void names_the_bound_of_every_known_workload(void **state)
     struct device device = h200();
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         struct sample sample = sample_of(&rows[i]);
-        sol_derive(&device, &sample);
+        sol_derive(&device, NULL, &sample);
         enum label bound = (enum label)value(&sample, METRIC_BOUND);
         if (bound != rows[i].bound)
             fail_msg("%s: %s", rows[i].name, label_word(METRIC_BOUND, bound));
@@ -158,7 +158,7 @@ static void names_the_pipe_and_the_level(void **state)
     assert_string_equal(strbuf_text(&words), "HBM only");
     strbuf_clear(&words);
     sample_set(&sample, METRIC_L2_ACTIVE, 0.7);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     sol_level_words(&device, &sample, &words);
     assert_string_equal(strbuf_text(&words), "L2");
     strbuf_free(&words);
@@ -171,7 +171,7 @@ static void leaves_issue_slots_out(void **state)
     struct device device = h200();
     struct sample sample = derived(&device, "gemm-fp32-4096");
     sample_set(&sample, METRIC_ISSUE_ACTIVE, 0.867);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     assert_near(value(&sample, METRIC_COMPUTE_SOL), 0.7665, 1e-9);
 }
 
@@ -199,7 +199,7 @@ static void does_not_judge_by_links_that_it_cannot_see(void **state)
     struct device device = h200();
     struct sample sample = derived(&device, "train-mlp-small");
     sample_miss(&sample, METRIC_NVLINK_RX, ABSENT_NO_FUNCTION);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     assert_int_equal(sample.absent[METRIC_LINK_SOL], ABSENT_NO_FUNCTION);
     assert_int_equal(sample.absent[METRIC_BOUND], ABSENT_NO_FUNCTION);
     assert_verdict(&device, &sample,
@@ -208,12 +208,12 @@ static void does_not_judge_by_links_that_it_cannot_see(void **state)
 
     sample = derived(&device, "host-to-device-1GiB (0)"); /* near its peak in any case */
     sample_miss(&sample, METRIC_NVLINK_RX, ABSENT_NO_FUNCTION);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     assert_int_equal(value(&sample, METRIC_BOUND), LABEL_BOUND_LINK);
 
     sample = derived(&device, "allreduce-1GiB (0)"); /* traffic, but no peak to set it against */
     device.known &= ~(UINT32_C(1) << DEVICE_NVLINK_BANDWIDTH);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     assert_int_equal(sample.absent[METRIC_LINK_SOL], ABSENT_INPUT_MISSING);
     assert_int_equal(sample.absent[METRIC_BOUND], ABSENT_INPUT_MISSING);
 }
@@ -251,7 +251,7 @@ static void says_a_plain_sentence(void **state)
     }
     struct sample sample = derived(&device, "host-to-device-1GiB (0)");
     sample_set(&sample, METRIC_PCIE_RX, 0.2 * 63.015e9); /* copies that something else holds up */
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     assert_verdict(&device, &sample,
                    "latency-bound: only copies run, PCIe host-to-device at 20 % of its peak; "
                    "nvidia-smi says 100 %");
@@ -277,7 +277,7 @@ static void gives_reasons_where_only_nvml_is_seen(void **state)
     sample_set(&sample, METRIC_PCIE_TX, 2e6);
     sample_set(&sample, METRIC_SM_CLOCK, 1980e6);
     device.known &= ~(UINT32_C(1) << DEVICE_NVLINK_COUNT);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     static const enum metric missing[] = {
         METRIC_COMPUTE_SOL,
         METRIC_COMPUTE_SOL_PIPE,
@@ -299,7 +299,7 @@ static void gives_reasons_where_only_nvml_is_seen(void **state)
                    "bound not known, for want of Compute SOL: GPM counters exist on Hopper and "
                    "newer only; nvidia-smi says 98 %");
     sample_set(&sample, METRIC_NVML_UTILIZATION, 0);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     assert_int_equal(value(&sample, METRIC_BOUND), LABEL_BOUND_IDLE);
 }
 
@@ -309,13 +309,13 @@ static void needs_the_pipes_that_may_be_the_busiest(void **state)
     struct device device = h200();
     struct sample sample = derived(&device, "gemm-fp32-4096");
     sample_miss(&sample, METRIC_FP32_ACTIVE, ABSENT_DRIVER_ERROR);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     assert_int_equal(sample.absent[METRIC_COMPUTE_SOL], ABSENT_DRIVER_ERROR);
     assert_int_equal(sample.absent[METRIC_BOUND], ABSENT_DRIVER_ERROR);
     sample = derived(&device, "gemm-fp32-4096"); /* a chip without tensor cores loses nothing */
     for (int m = METRIC_TENSOR_ACTIVE; m <= METRIC_TENSOR_DFMA_ACTIVE; m++)
         sample_miss(&sample, (enum metric)m, ABSENT_NOT_SUPPORTED);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     assert_near(value(&sample, METRIC_COMPUTE_SOL), 0.7665, 1e-9);
 }
 
@@ -335,17 +335,17 @@ static void multiplies_the_waterfall_to_achieved_over_peak(void **state)
     assert_near(value(&sample, METRIC_WATERFALL_COVERAGE), 0.9621 / 0.9968, 1e-9);
     assert_near(value(&sample, METRIC_WATERFALL_PIPE), 0.9339 / 0.9621, 1e-9);
     sample_set(&sample, METRIC_EFFECTIVE_CLOCK, 1326e6);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     assert_near(product(&sample),
                 value(&sample, METRIC_ACHIEVED_FLOPS) / value(&sample, METRIC_PEAK_FLOPS), 1e-12);
 
     /* Jitter: an SM that is busier than its engine. The product stays. */
     sample_set(&sample, METRIC_GRAPHICS_ACTIVE, 0.95);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     assert_near(value(&sample, METRIC_WATERFALL_COVERAGE), 1, 0);
     assert_near(product(&sample), 1326.0 / 1980 * 0.9339, 1e-9);
     sample_set(&sample, METRIC_GRAPHICS_ACTIVE, 0.5);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     assert_int_equal(sample.absent[METRIC_WATERFALL_COVERAGE], ABSENT_NOT_PLAUSIBLE);
 }
 
@@ -383,7 +383,7 @@ static void reckons_what_was_achieved(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct sample sample = derived(&device, cases[i].name);
         sample_set(&sample, METRIC_EFFECTIVE_CLOCK, cases[i].clock);
-        sol_derive(&device, &sample);
+        sol_derive(&device, NULL, &sample);
         assert_int_equal(value(&sample, METRIC_ASSUMED_TYPE), cases[i].type);
         assert_near(value(&sample, METRIC_ACHIEVED_FLOPS) / cases[i].flops, 1, cases[i].tolerance);
     }
@@ -392,10 +392,10 @@ static void reckons_what_was_achieved(void **state)
     assert_near(value(&sample, METRIC_ACHIEVED_DRAM), 4351e9, 0.005 * 4351e9);
     sample_set(&sample, METRIC_DRAM_READ, 3e12);
     sample_set(&sample, METRIC_DRAM_WRITE, 1e12);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     assert_near(value(&sample, METRIC_ACHIEVED_DRAM), 4e12, 0);
     sample_miss(&sample, METRIC_DRAM_ACTIVE, ABSENT_NEEDS_HOPPER);
-    sol_derive(&device, &sample);
+    sol_derive(&device, NULL, &sample);
     assert_near(value(&sample, METRIC_MEMORY_SOL), 4 / 4.8, 1e-9);
 }
 
@@ -503,7 +503,7 @@ static void never_gives_a_value_that_cannot_be(void **state)
         struct device device;
         struct sample sample;
         randomize(&device, &sample);
-        sol_derive(&device, &sample);
+        sol_derive(&device, NULL, &sample);
         check_derived(&sample);
         struct strbuf verdict = {0};
         sol_verdict(&device, &sample, &verdict);

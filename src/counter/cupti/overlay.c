@@ -75,12 +75,10 @@ struct overlay_device {
     enum cupti_state state;
     char text[sizeof(((struct cupti_report *)0)->text)];
     uint32_t overflows;
-    uint32_t overflows_before; /* in helpers that have ended */
     double share;
     double value[METRIC_BITS];
     double when[METRIC_BITS]; /* monotonic; 0: never */
-    double last_burst;        /* monotonic: its end, */
-    double last_begin;        /* and its begin */
+    double last_burst;
     double left_out_until;
     unsigned hangs;
 
@@ -203,8 +201,7 @@ static void choose_members(struct overlay *overlay, struct cupti_helper_config *
     pthread_mutex_lock(&overlay->lock);
     overlay->members_changed = false;
     for (size_t i = 0; i < overlay->device_count && config->device_count < CUPTI_MAX_DEVICES; i++) {
-        struct overlay_device *device = &overlay->devices[i];
-        device->overflows_before = device->overflows;
+        const struct overlay_device *device = &overlay->devices[i];
         if (!device->asked || !device->wanted || now < device->left_out_until)
             continue;
         struct cupti_helper_device *member = &config->device[config->device_count];
@@ -243,7 +240,7 @@ static void take_report(struct overlay *overlay, const struct cupti_report *repo
     pthread_mutex_lock(&overlay->lock);
     struct overlay_device *device = &overlay->devices[overlay->member[report->device]];
     set_state(device, report->state, report->text);
-    device->overflows = device->overflows_before + report->overflows;
+    device->overflows = report->overflows;
     for (size_t i = 0; i < METRIC_BITS; i++)
         if (report->metrics >> i & 1) {
             device->value[i] = report->value[i];
@@ -252,7 +249,6 @@ static void take_report(struct overlay *overlay, const struct cupti_report *repo
     if (report->metrics) {
         device->share = report->share;
         device->last_burst = report->time;
-        device->last_begin = report->begin;
         overlay->failures = 0;
     }
     pthread_mutex_unlock(&overlay->lock);
@@ -531,7 +527,7 @@ static bool is_same_work(struct overlay_device *device, const struct sample *sam
 {
     struct work work = look_at_work(sample, now);
     if (device->last_burst > device->seen_by) {
-        const struct work *before = look_before(device, device->last_begin);
+        const struct work *before = look_before(device, device->last_burst - burst);
         device->seen = work;
         device->seen_by = device->last_burst;
         device->seen_changing = before && !is_alike(before, &work);
@@ -562,10 +558,6 @@ static void fill(struct overlay_device *device, double now, double longest, bool
             sample_set(sample, metric, device->value[i]);
     }
     sample_miss(sample, METRIC_L1_ACTIVE, ABSENT_COUNTERS_COSTLY);
-    if (device->last_burst > 0)
-        sample_set(sample, METRIC_COUNTERS_OVERFLOWS, device->overflows);
-    else
-        sample_miss(sample, METRIC_COUNTERS_OVERFLOWS, missing);
     enum absence no_age = same ? missing : ABSENT_COUNTERS_RESTING;
     sample_miss(sample, METRIC_COUNTERS_AGE, no_age);
     sample_miss(sample, METRIC_COUNTERS_SHARE, no_age);

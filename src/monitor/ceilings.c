@@ -1,0 +1,111 @@
+#include "monitor/ceilings.h"
+
+#include <math.h>
+
+#include "sol/sol.h"
+
+/* Counters of links count headers too, and calibration the payload: measured on H200s, PCIe 7 to
+ * 8.5 % and NVLink 2.4 to 2.6 % above it. */
+static const double PCIE_PROTOCOL = 1.085;
+static const double NVLINK_PROTOCOL = 1.026;
+
+struct source {
+    enum ceiling ceiling;
+    enum sol_resource resource;
+    enum label pipe, type; /* of arithmetic */
+};
+
+/* A resource with several sources has the highest of them as its ceiling; what was measured on this
+ * GPU goes before what is shipped. */
+static const struct source sources[] = {
+    {CEILING_TENSOR_TF32, RESOURCE_TENSOR_FLOAT, LABEL_PIPE_TENSOR, LABEL_TYPE_TF32},
+    {CEILING_TENSOR_BF16, RESOURCE_TENSOR_FLOAT, LABEL_PIPE_TENSOR, LABEL_TYPE_BF16},
+    {CEILING_TENSOR_FP8, RESOURCE_TENSOR_FLOAT, LABEL_PIPE_TENSOR, LABEL_TYPE_FP8},
+    {CEILING_TENSOR_INT8, RESOURCE_TENSOR_INT, LABEL_PIPE_TENSOR, LABEL_TYPE_INT8},
+    {CEILING_TENSOR_FP64, RESOURCE_TENSOR_FP64, LABEL_PIPE_TENSOR, LABEL_TYPE_FP64},
+    {CEILING_FP64, RESOURCE_FP64, LABEL_PIPE_FP64, LABEL_TYPE_FP64},
+    {CEILING_FP32, RESOURCE_FP32, LABEL_PIPE_FP32, LABEL_TYPE_FP32},
+    {CEILING_FP16, RESOURCE_FP16, LABEL_PIPE_FP16, LABEL_TYPE_BF16},
+    {CEILING_INT32, RESOURCE_INT, LABEL_PIPE_INT, LABEL_TYPE_INT32},
+    {.ceiling = CEILING_HBM_READ, .resource = RESOURCE_DRAM},
+    {.ceiling = CEILING_HBM_WRITE, .resource = RESOURCE_DRAM},
+    {.ceiling = CEILING_HBM_COPY, .resource = RESOURCE_DRAM},
+    {.ceiling = CEILING_HBM_TRIAD, .resource = RESOURCE_DRAM},
+    {.ceiling = CEILING_L2_READ, .resource = RESOURCE_L2},
+    {.ceiling = CEILING_PCIE_H2D, .resource = RESOURCE_PCIE_RX},
+    {.ceiling = CEILING_PCIE_D2H, .resource = RESOURCE_PCIE_TX},
+    {.ceiling = CEILING_NVLINK_SEND, .resource = RESOURCE_NVLINK},
+};
+
+/* The rate, as a part of the peak at the clock that there was; 0 where that is not known. */
+static double part_of_pipe(const struct device *device, const struct source *source,
+                           const struct ceiling_value *value)
+{
+    struct sol_peak peak;
+    enum absence why;
+    if (!isfinite(value->clock) || value->clock <= 0 ||
+        !sol_peak(device, source->pipe, source->type, &peak, &why))
+        return 0;
+    return value->value / peak.flops * device->number[DEVICE_MAX_SM_CLOCK] / value->clock;
+}
+
+static double quotient(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
+static double part_of_peak(const struct device *device, const struct source *source,
+                           const struct ceiling_value *value)
+{
+    double peak = 0;
+    enum absence why;
+    switch (source->resource) {
+    case RESOURCE_DRAM:
+        return sol_peak_dram(device, &peak, &why) ? value->value / peak : 0;
+    case RESOURCE_L2:
+        return 0;
+    case RESOURCE_PCIE_RX:
+    case RESOURCE_PCIE_TX:
+        peak = sol_peak_pcie(device_number(device, DEVICE_PCIE_MAX_GENERATION, 0),
+                             device_number(device, DEVICE_PCIE_MAX_WIDTH, 0));
+        return quotient(value->value * PCIE_PROTOCOL, peak);
+    case RESOURCE_NVLINK:
+        return quotient(value->value * NVLINK_PROTOCOL,
+                        device_number(device, DEVICE_NVLINK_BANDWIDTH, 0));
+    default:
+        return part_of_pipe(device, source, value);
+    }
+}
+
+static void adopt(struct sol_ceiling *ceiling, double ratio, enum label source)
+{
+    bool better = ceiling->source == source ? ratio > ceiling->ratio
+                                            : ceiling->source != LABEL_CEILING_OF_THIS_GPU;
+    if (ratio > 0 && better)
+        *ceiling = (struct sol_ceiling){ratio, source};
+}
+
+void ceilings_to_sol(const struct device *device, const struct ceilings *ceilings,
+                     struct sol_ceilings *ret)
+{
+    *ret = (struct sol_ceilings){0};
+    for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+        const struct source *source = &sources[i];
+        const struct ceiling_value *value = &ceilings->of[source->ceiling];
+        if (value->origin == CEILING_UNKNOWN)
+            continue;
+        double ratio = value->ratio > 0 ? value->ratio : part_of_peak(device, source, value);
+        adopt(&ret->of[source->resource], fmin(ratio, 1),
+              value->origin == CEILING_MEASURED ? LABEL_CEILING_OF_THIS_GPU
+                                                : LABEL_CEILING_OF_ITS_KIND);
+    }
+}
+
+void ceilings_load(const struct device *device, struct sol_ceilings *ret)
+{
+    struct ceilings ceilings;
+    char why[256];
+    /* Where the store cannot be read, what is shipped serves; rooftop ceilings says why. */
+    (void)!ceilings_find(device, &ceilings, why, sizeof(why));
+    ceilings_to_sol(device, &ceilings, ret);
+}
