@@ -82,6 +82,10 @@ static void draw(struct top *top)
     screen_show(top->screen, &top->cells);
     top->drawn = now;
     cost_update(&top->meter, &top->model.cost, now);
+    /* A message goes by itself; a frame that comes before it sets the timer anew. */
+    double left = top->view.message_until - now;
+    if (top->view.message[0] && left > 0 && !top->awaits_frame)
+        loop_timer_set(top->frame_timer, left + 0.01, 0);
 }
 
 /* Now, or as soon as the next frame may be. */
@@ -103,10 +107,6 @@ static void on_frame_timer(void *context, uint32_t events)
     struct top *top = context;
     top->awaits_frame = false;
     draw(top);
-    /* A message goes by itself. */
-    double left = top->view.message_until - clock_monotonic();
-    if (top->view.message[0] && left > 0 && !top->awaits_frame)
-        top->awaits_frame = loop_timer_set(top->frame_timer, left + 0.01, 0) == 0;
 }
 
 static void say(struct top *top, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -28,6 +28,11 @@ wait_for "$mine .*sleep 600" "a process and its command"
 press r
 wait_for 'recording to rooftop-.*roof' "r records"
 wait_for 'REC' "the title says so"
+title=$(head -n 1 screen)
+until screen && [ "$(head -n 1 screen)" != "$title" ]; do
+    sleep 0.05
+done
+expect_text screen 'recording to rooftop-' "the screen goes on below the message"
 press m
 wait_for 'Name of the mark' "m asks for a name"
 press Enter
