@@ -18,8 +18,10 @@ static void *run(void *argument)
         pthread_mutex_lock(&ticker->lock);
         int r = 0;
         while (!ticker->stopping && r != ETIMEDOUT)
-            r = pthread_cond_timedwait(&ticker->stop_signal, &ticker->lock, &until);
+            r = pthread_cond_timedwait(&ticker->signal, &ticker->lock, &until);
     }
+    ticker->ended = true;
+    pthread_cond_signal(&ticker->signal);
     pthread_mutex_unlock(&ticker->lock);
     return NULL;
 }
@@ -30,7 +32,7 @@ int ticker_start(struct ticker *ticker, double period, void (*tick)(void *contex
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&ticker->stop_signal, &attributes);
+    pthread_cond_init(&ticker->signal, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&ticker->lock, NULL);
     int r = thread_start(&ticker->thread, 0, run, ticker);
@@ -44,17 +46,20 @@ bool ticker_stop(struct ticker *ticker)
         return true;
     pthread_mutex_lock(&ticker->lock);
     ticker->stopping = true;
-    pthread_cond_signal(&ticker->stop_signal);
+    pthread_cond_signal(&ticker->signal);
+    struct timespec until = clock_timespec(clock_monotonic() + STOP_PATIENCE);
+    int r = 0;
+    while (!ticker->ended && r != ETIMEDOUT)
+        r = pthread_cond_timedwait(&ticker->signal, &ticker->lock, &until);
+    bool ended = ticker->ended;
     pthread_mutex_unlock(&ticker->lock);
-
-    /* pthread_timedjoin_np() counts on the realtime clock. */
-    struct timespec until = clock_timespec(clock_realtime() + STOP_PATIENCE);
-    if (pthread_timedjoin_np(ticker->thread, NULL, &until) != 0) {
+    if (!ended) {
         pthread_detach(ticker->thread);
         return false;
     }
+    pthread_join(ticker->thread, NULL);
     ticker->running = false;
-    pthread_cond_destroy(&ticker->stop_signal);
+    pthread_cond_destroy(&ticker->signal);
     pthread_mutex_destroy(&ticker->lock);
     return true;
 }

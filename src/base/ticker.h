@@ -13,8 +13,9 @@ struct ticker {
     bool running;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t stop_signal;
+    pthread_cond_t signal; /* of both below */
     bool stopping;
+    bool ended;
 };
 
 /* Calls `tick` at once and then each `period` seconds. The ticker must stay where it is while it
