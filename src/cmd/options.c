@@ -62,7 +62,7 @@ static const char *store(const struct option_row *row, void *target, const char 
     case OPTION_TEXT:
     case OPTION_FILE:
         *(const char **)target = text;
-        return text[0] ? NULL : "something";
+        return text[0] ? NULL : "a value";
     case OPTION_CHOICE:
         *(const char **)target = text;
         return is_choice(row->choices, text) ? NULL : row->choices;

@@ -76,7 +76,7 @@ int counter_open(struct counter **ret, const char *source, struct counter_failur
         return -EINVAL;
     }
     const char *argument = source[length] == ':' ? source + length + 1 : NULL;
-    if (!!argument != !!ops->argument) {
+    if (!!argument != !!ops->argument || (argument && !argument[0])) {
         snprintf(failure->reason, sizeof(failure->reason),
                  ops->argument ? "source %s needs an argument: %s:%s"
                                : "source %s takes no argument",

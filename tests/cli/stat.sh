@@ -120,6 +120,10 @@ expect_text err "'7'" "it is named"
 expect_exit 2 "an unknown form" stat one --format xml
 expect_exit 2 "a stray word" stat one word
 expect_exit 2 "an unknown source" "$ROOFTOP" stat --source nonsense
+expect_exit 2 "a source without its file" "$ROOFTOP" stat --source replay:@max
+expect_text err 'replay needs an argument: replay:FILE' "what is missing"
+expect_exit 2 "an empty option" stat one --gpu ''
+expect_text err "^rooftop stat: --gpu: '' is not a value" "it is named"
 expect_exit 2 "a file that is not there" "$ROOFTOP" stat --source sim:not-there.sim
 expect_text err 'not-there.sim' "it is named"
 printf 'device name=x\nat 0\ngpu 0 nonsense=1\nend 1\n' >wrong.sim
