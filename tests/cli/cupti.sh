@@ -27,11 +27,11 @@ rm log
 stat --source cupti >out
 expect_text out ',1\.5e\+09,0\.4,0\.935,1' "the source cupti samples all the time"
 rm log
-stat --clock off >out
+stat --clock off --count 2 >out
 expect_text out ',,,0\.935,' "without CUPTI, GPM goes on"
 [ ! -e log ]
 result $? "and the counters stay off"
-stat --source nvml >out
+stat --source nvml --count 2 >out
 [ ! -e log ]
 result $? "so they do with the source nvml"
 

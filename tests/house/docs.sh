@@ -11,7 +11,7 @@ result $? "every link from one document to another leads somewhere"
 sed 's/^/# /' "$scratch/broken"
 
 for page in *.md docs/*.md man/*.scd; do
-    grep -oE '\b(docs/[A-Z]+\.md|tests/[a-z]+/[a-z_*.]+|src/[a-z]+/[a-z_.*]+\.[a-z]+)' "$page" | sort -u |
+    grep -oE '\b(docs/[A-Z-]+\.md|tests/[a-z]+/[a-z0-9_*.]+|src/[a-z]+/[a-z0-9_.*/]+\.[a-z]+)' "$page" | sort -u |
         while read -r path; do
             # shellcheck disable=SC2086 # a pattern may be meant
             ls -d $path >/dev/null 2>&1 || echo "$page: $path does not exist"
