@@ -214,11 +214,15 @@ static void build(struct header *header)
     add_sols(header);
     if (header->length != TINY)
         add_bound(header);
-    add_smi(header);
+    /* An instance has neither, but its GPU above it. */
+    bool whole = !header->data->nested;
+    if (whole)
+        add_smi(header);
     if (header->length == TINY)
         return;
     add_memory(header);
-    add_electrical(header);
+    if (whole)
+        add_electrical(header);
     flags_each(sample_get(header->data->sample, METRIC_THROTTLE_REASONS, 0), add_reason, header);
 }
 

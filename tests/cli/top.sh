@@ -16,6 +16,15 @@ expect_exit 2 "behind no mark" "$ROOFTOP" top --once --source "$one" --from nons
 expect_exit 2 "behind the end" "$ROOFTOP" top --once --source "$one" --from copies+3s
 expect_exit 0 "in another mode" "$ROOFTOP" top --once --mode pipes --source "$one" --from 7
 expect_text out 'tensor +93' "the pipes are shown"
+expect_exit 0 "in blocks" "$ROOFTOP" top --once --characters block --source "$one" --from 7
+! grep -Eq '⠉|⠒|⠤|⣀|⡇|⢸' out && grep -Eq '▀|▄|█' out
+result $? "are blocks and no braille"
+LC_ALL=C expect_exit 0 "in another locale" "$ROOFTOP" top --once --characters braille --source "$one" --from 7
+! LC_ALL=C grep -q '[^ -~]' out
+result $? "is ASCII, whatever is preferred"
+expect_exit 0 "a GPU cut into instances" "$ROOFTOP" top --once --size 120x30 \
+    --source "sim:$SOURCE_ROOT/tests/data/mig.sim"
+expect_text out '^   - MIG 3g.71gb .*Compute +88' "has them as rows below it"
 expect_exit 2 "neither time nor mark" "$ROOFTOP" top --once --source "$one" --from nonsense
 expect_text err "'nonsense' is no mark, and no time" "is named"
 expect_exit 2 "no size" "$ROOFTOP" top --once --source "$one" --size 12

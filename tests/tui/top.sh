@@ -53,6 +53,15 @@ mux capture-pane -p -e >coloured
 grep -q "$(printf '\033')\[\([0-9;]*;\)*3[0-8]" coloured
 result $? "else with colours"
 
+mux capture-pane -p -e >dark
+setting="COLORFGBG='0;15'"
+open_screen 80 24 --source "$one" --from 7 --paused
+wait_for 'compute-bound' "a light background: the verdict"
+mux capture-pane -p -e >light
+! cmp -s dark light
+result $? "has other colours"
+setting=
+
 open_screen 100 30 --source "$eight" --from 5 --paused
 wait_for 'python job0' "the processes are shown"
 press F4
