@@ -53,7 +53,8 @@ MUST_CHECK int watch_open(const struct command *command, const struct watch_opti
 int watch_failed(const struct command *command, int error, const struct counter_failure *failure);
 
 /* The time, since 1970, of what --from names in a recording: a time from its beginning, such as
- * "30s", the mark of that name, or a time behind a mark, "NAME+5s". Returns EXIT_DONE, or another exit code after saying why. */
+ * "30s", the mark of that name, or a time behind a mark, "NAME+5s". Returns EXIT_DONE, or another
+ * exit code after saying why. */
 MUST_CHECK int watch_find_place(const struct command *command, const struct monitor *monitor,
                                 const char *where, double *ret_time);
 /* Goes there. */

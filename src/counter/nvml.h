@@ -58,6 +58,13 @@ struct nvml_rate {
     double base_time;
 };
 
+/* What a process used of the SMs: the mean of the driver's samples. */
+struct nvml_sm_share {
+    pid_t pid;
+    unsigned samples;
+    double sum; /* of ratios */
+};
+
 struct nvml_device {
     nvml_handle handle; /* NULL where the driver did not give it */
     nvml_handle gpu;    /* the same, or the GPU of a MIG instance */
@@ -87,6 +94,8 @@ struct nvml_device {
     pid_t known_pids[PROCESS_LIST_CAPACITY];
     bool known_servers[PROCESS_LIST_CAPACITY];
     size_t known_count;
+    struct nvml_sm_share shares[PROCESS_LIST_CAPACITY];
+    size_t share_count;
     unsigned char process_buffer[NVML_PROCESS_LIMIT * sizeof(struct nvml_process_v3)];
 };
 
@@ -142,6 +151,11 @@ MUST_CHECK int nvml_read_device(struct nvml *nvml, size_t index, struct sample *
 /* nvml_process.c. Returns the driver's code where no list could be had. */
 nvml_return nvml_list_processes(struct nvml *nvml, struct nvml_device *slot,
                                 struct process_list *processes);
+/* Asks for the SM shares of the listed processes, `period` seconds back; it takes milliseconds. */
+void nvml_read_sm_shares(struct nvml *nvml, struct nvml_device *slot, double period,
+                         const struct process_list *processes);
+/* Adds the shares last read. */
+void nvml_fill_sm_shares(const struct nvml_device *slot, struct process_list *processes);
 
 /* nvml_event.c */
 void nvml_poll_events(void *nvml);

@@ -87,6 +87,23 @@ struct nvml_utilization {
 _Static_assert(sizeof(struct nvml_utilization) == 8, "nvmlUtilization_t");
 _Static_assert(offsetof(struct nvml_utilization, memory) == 4, "nvmlUtilization_t.memory");
 
+/* One of the driver's samples of one process, of about the last second. */
+struct nvml_process_utilization {
+    uint32_t pid;
+    uint64_t time; /* microseconds since 1970 */
+    uint32_t sm;   /* per cent */
+    uint32_t memory;
+    uint32_t encoder;
+    uint32_t decoder;
+};
+_Static_assert(sizeof(struct nvml_process_utilization) == 32, "nvmlProcessUtilizationSample_t");
+_Static_assert(offsetof(struct nvml_process_utilization, time) == 8,
+               "nvmlProcessUtilizationSample_t.timeStamp");
+_Static_assert(offsetof(struct nvml_process_utilization, sm) == 16,
+               "nvmlProcessUtilizationSample_t.smUtil");
+_Static_assert(offsetof(struct nvml_process_utilization, decoder) == 28,
+               "nvmlProcessUtilizationSample_t.decUtil");
+
 /* `used` contains what the driver reserves. */
 struct nvml_memory {
     uint64_t total;

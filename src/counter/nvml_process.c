@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 enum { FILL = 0xA5 };
 
 /* A program's name in /proc holds 15 characters: this is nvidia-cuda-mps-server's. Its control
@@ -170,4 +172,49 @@ nvml_return nvml_list_processes(struct nvml *nvml, struct nvml_device *slot,
         processes->count = 0;
     mark_servers(nvml, slot, processes);
     return processes->known ? NVML_SUCCESS : compute;
+}
+
+static struct nvml_sm_share *find_or_add_share(struct nvml_device *slot, pid_t pid)
+{
+    for (size_t i = 0; i < slot->share_count; i++)
+        if (slot->shares[i].pid == pid)
+            return &slot->shares[i];
+    if (slot->share_count == PROCESS_LIST_CAPACITY)
+        return NULL;
+    slot->shares[slot->share_count] = (struct nvml_sm_share){.pid = pid};
+    return &slot->shares[slot->share_count++];
+}
+
+/* Under MPS the driver tells of the server alone, and an instance has no such samples. */
+void nvml_read_sm_shares(struct nvml *nvml, struct nvml_device *slot, double period,
+                         const struct process_list *processes)
+{
+    const struct nvml_functions *call = &nvml->library.call;
+    slot->share_count = 0;
+    if (!call->nvmlDeviceGetProcessUtilization || slot->is_mig || processes->count == 0)
+        return;
+    struct nvml_process_utilization samples[NVML_PROCESS_LIMIT];
+    unsigned count = NVML_PROCESS_LIMIT;
+    unsigned long long since = (unsigned long long)((clock_realtime() - period) * 1e6);
+    if (call->nvmlDeviceGetProcessUtilization(slot->handle, samples, &count, since) != NVML_SUCCESS)
+        return;
+    for (unsigned i = 0; i < count && i < NVML_PROCESS_LIMIT; i++) {
+        bool plausible = samples[i].pid > 0 && samples[i].pid <= INT32_MAX && samples[i].sm <= 100;
+        struct nvml_sm_share *share =
+            plausible ? find_or_add_share(slot, (pid_t)samples[i].pid) : NULL;
+        if (!share)
+            continue;
+        share->sum += samples[i].sm / 100.0;
+        share->samples++;
+    }
+}
+
+void nvml_fill_sm_shares(const struct nvml_device *slot, struct process_list *processes)
+{
+    for (size_t i = 0; i < processes->count; i++)
+        for (size_t j = 0; j < slot->share_count; j++)
+            if (slot->shares[j].pid == processes->process[i].pid) {
+                processes->process[i].sm_known = true;
+                processes->process[i].sm_ratio = slot->shares[j].sum / slot->shares[j].samples;
+            }
 }

@@ -291,8 +291,9 @@ static const enum metric of_whole_gpu[] = {
 };
 
 static const enum metric of_cupti[] = {
-    METRIC_ISSUE_ACTIVE, METRIC_DRAM_READ,       METRIC_DRAM_WRITE,   METRIC_L2_ACTIVE,
-    METRIC_L1_ACTIVE,    METRIC_EFFECTIVE_CLOCK, METRIC_COUNTERS_AGE, METRIC_COUNTERS_SHARE,
+    METRIC_ISSUE_ACTIVE, METRIC_DRAM_READ,      METRIC_DRAM_WRITE,
+    METRIC_L2_ACTIVE,    METRIC_L1_ACTIVE,      METRIC_EFFECTIVE_CLOCK,
+    METRIC_COUNTERS_AGE, METRIC_COUNTERS_SHARE, METRIC_COUNTERS_OVERFLOWS,
 };
 
 static void miss_all(struct sample *sample, const enum metric *metrics, size_t count,
@@ -346,6 +347,9 @@ static void read_processes(struct read *read, struct process_list *processes)
     nvml_return result = nvml_list_processes(read->nvml, read->slot, processes);
     if (nvml_absence(result) == ABSENT_LOST)
         read->lost = true;
+    else if (read->slowest)
+        nvml_read_sm_shares(read->nvml, read->slot, SLOWEST_PERIOD, processes);
+    nvml_fill_sm_shares(read->slot, processes);
 }
 
 static bool is_due(const struct read *read, double last, double period)

@@ -33,7 +33,7 @@ void cost_start(struct cost_meter *meter, struct model_cost *cost, double budget
     cost->frame_period = COST_SHORTEST_PERIOD;
 }
 
-/* Back again only well below the budget, so that it does not go to and fro. */
+/* Back again only well below the budget, so that it does not swing. */
 double cost_next_period(double period, double cpu, double budget)
 {
     if (cpu > budget)

@@ -8,8 +8,6 @@
 #include "tui/format.h"
 #include "tui/panel.h"
 
-static const char *const mode_titles[MODE_COUNT] = {"SOL", "waterfall", "pipes", "links", "power"};
-
 static double shown_time(const struct draw *draw)
 {
     return draw->view->cursor > 0 ? draw->view->cursor : draw->model->time;
@@ -48,11 +46,13 @@ void draw_title(const struct draw *draw, struct rect rect)
     int right = cells_text_width(cells, strbuf_text(&status));
     int end = rect.x + rect.width - right - 2;
     int x = rect.x + 1;
-    if (x + (int)strlen(name) <= end)
-        x += cells_text(cells, x, rect.y, end - x, STYLE_BAR_STRONG, name) + 2;
+    if (x + (int)strlen(name) <= end) {
+        cells_text(cells, x, rect.y, end - x, STYLE_BAR_STRONG, name);
+        x = VIEW_TABS_X;
+    }
     for (unsigned i = 0; i < MODE_COUNT && x + 2 < end; i++) {
         bool present = i == draw->view->prefs.mode;
-        if (!present && rect.width < 72)
+        if (!present && rect.width < VIEW_TABS_MIN_WIDTH)
             continue;
         x += cells_printf(cells, x, rect.y, end - x, present ? STYLE_BAR_STRONG : STYLE_BAR,
                           present ? "[%s]" : " %s ", mode_titles[i]);

@@ -60,7 +60,8 @@ static void put_command(const struct draw *draw, const struct process_row *row, 
         cells_text(cells, x + used, y, width - used, style == STYLE_TEXT ? STYLE_DIM : style,
                    row->command[0] ? row->command : "(of another container or host)");
     else
-        cells_text(cells, x + used, y, width - used, style, base_command(row->command));
+        cells_text(cells, x + used, y, width - used, style,
+                   row->command[0] ? base_command(row->command) : "-");
 }
 
 static void put_cell(const struct draw *draw, const struct process_row *row,

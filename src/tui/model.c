@@ -82,7 +82,7 @@ int model_set_devices(struct model *model, const struct device *const *devices, 
 {
     struct model_device *list = calloc(count + 1, sizeof(*list));
     bool *nested = calloc(count + 1, sizeof(*nested));
-    CLEANUP_FREE size_t *order = calloc(count + 1, sizeof(*order));
+    size_t *order = calloc(count + 1, sizeof(*order));
     int r = list && nested && order ? 0 : -ENOMEM;
     if (r == 0) {
         set_order(devices, count, order, nested);
@@ -93,6 +93,7 @@ int model_set_devices(struct model *model, const struct device *const *devices, 
         }
         r = make_histories(model, list, count);
     }
+    free(order);
     if (r < 0) {
         if (list)
             free_devices(list, count);

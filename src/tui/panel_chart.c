@@ -26,6 +26,7 @@ static const struct curve curves[] = {
     {MODE_LINKS, METRIC_PCIE_RX, {STYLE_LINK, PATTERN_LINE, 'P'}},
     {MODE_POWER, METRIC_TEMPERATURE, {STYLE_MEMORY, PATTERN_DOTTED, 't'}},
     {MODE_POWER, METRIC_SM_CLOCK, {STYLE_COMPUTE, PATTERN_DASHED, 'c'}},
+    {MODE_POWER, METRIC_EFFECTIVE_CLOCK, {STYLE_COMPUTE, PATTERN_LINE, 'e'}},
     {MODE_POWER, METRIC_POWER, {STYLE_OTHER, PATTERN_LINE, 'P'}},
 };
 
@@ -53,6 +54,7 @@ double panel_full_scale(const struct panel_data *data, enum metric metric)
     case METRIC_POWER:
         return sample_get(sample, METRIC_POWER_LIMIT, device_number(device, DEVICE_POWER_LIMIT, 0));
     case METRIC_SM_CLOCK:
+    case METRIC_EFFECTIVE_CLOCK:
         return device_number(device, DEVICE_MAX_SM_CLOCK, 0);
     case METRIC_TEMPERATURE:
         return 100;

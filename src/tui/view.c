@@ -21,6 +21,8 @@ const struct kill_choice kill_choices[] = {
     {SIGUSR1, "SIGUSR1", "what it makes of it"}};
 const size_t kill_choice_count = ARRAY_SIZE(kill_choices);
 
+const char *const mode_titles[MODE_COUNT] = {"SOL", "waterfall", "pipes", "links", "power"};
+
 const struct bar_item bar_items[] = {
     {"F1", "Help", ACTION_HELP, false, false},
     {"F2", "Setup", ACTION_SETUP, false, false},

@@ -111,6 +111,11 @@ struct kill_choice {
 extern const struct kill_choice kill_choices[];
 extern const size_t kill_choice_count;
 
+/* The modes in the title, each with a column before and behind its word; on a narrow screen only
+ * the present one. */
+enum { VIEW_TABS_X = 10, VIEW_TABS_MIN_WIDTH = 72 };
+extern const char *const mode_titles[];
+
 /* The bar at the bottom: keys with a word each. */
 struct bar_item {
     const char *key;

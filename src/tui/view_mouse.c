@@ -1,5 +1,7 @@
 #include "tui/view_parts.h"
 
+#include <string.h>
+
 #include "tui/columns.h"
 
 static bool inside(struct rect rect, const struct input *input)
@@ -20,6 +22,17 @@ static struct request click_bar(struct view *view, const struct view_context *co
         at += width;
     }
     return view_no_request;
+}
+
+static void click_title(struct view *view, int width, int x)
+{
+    int at = VIEW_TABS_X;
+    for (unsigned i = 0; i < MODE_COUNT && width >= VIEW_TABS_MIN_WIDTH; i++) {
+        int tab = (int)strlen(mode_titles[i]) + 2;
+        if (x >= at && x < at + tab)
+            view->prefs.mode = i;
+        at += tab;
+    }
 }
 
 static void click_table(struct view *view, const struct view_context *context,
@@ -61,6 +74,8 @@ struct request view_handle_mouse(struct view *view, const struct view_context *c
         view_move(view, context, input->code == INPUT_WHEEL_UP ? -1 : 1);
     } else if (inside(layout->keys, input))
         return click_bar(view, context, input->x);
+    else if (inside(layout->title, input))
+        click_title(view, layout->title.width, input->x);
     else if (in_table)
         click_table(view, context, input);
     else if (inside(layout_track(layout->timeline), input)) {

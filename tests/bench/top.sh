@@ -13,9 +13,8 @@ for count in 1 8 64; do
         echo 'gpu h200'
         i=$((i + 1))
     done >"$FAKE_NVML_SCRIPT"
-    for rate in 10 1; do
-        "$BUILD_ROOT/tests/bench/bench_terminal" "top at $rate Hz, 200x60, GPUs: $count" 200x60 8 compute \
-            "$ROOFTOP" top --source nvml --no-prefs --budget 100 \
-            --interval "$(echo $rate | sed 's/^10$/0.1/')" || exit 1
+    for interval in 0.1 1; do
+        "$BUILD_ROOT/tests/bench/bench_terminal" "top, each $interval s, 200x60, GPUs: $count" 200x60 5 \
+            compute "$ROOFTOP" top --source nvml --no-prefs --budget 100 --interval $interval || exit 1
     done
 done

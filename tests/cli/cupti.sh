@@ -83,6 +83,43 @@ expect_exit 0 "release where there is nobody" "$ROOFTOP" release
 expect_text out '^asked 0 rooftop processes' "nobody is asked"
 kill $stat
 wait $stat
+unset ROOFTOP_HOST_ROOT
+
+# Two programs want them: the second does without until the first has ended.
+printf 'value gpc__cycles 1.5e9\nlock %s/lock\n' "$PWD" >counters
+watch() {
+    exec "$ROOFTOP" stat --source cupti --interval 0.1 --format csv -m effective_clock_hertz,sm_active_ratio
+}
+# wait_for PATTERN FILE
+wait_for() {
+    tries=0
+    until grep -q "$1" "$2" || [ $tries -ge 100 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    grep -q "$1" "$2"
+}
+watch >first &
+first=$!
+wait_for ',1.5e+09,0.9625' first
+result $? "the first has them"
+watch >second &
+second=$!
+wait_for ',,0.9625' second
+result $? "the second goes on with GPM"
+grep -q ',1.5e+09,' second
+[ $? -eq 1 ]
+result $? "without the clock"
+"$ROOFTOP" doctor >out
+expect_text out 'another program holds this GPU.s counters: ' "doctor says why"
+expect_text out 'rooftop-counter \(PID [0-9]+\)' "and who"
+kill $first
+wait $first
+wait_for ',1.5e+09,0.9625' second
+result $? "the second takes them when the first has ended"
+kill $second
+wait $second
+
 expect_exit 2 "release for no time" "$ROOFTOP" release --for 0s
 expect_exit 2 "release for too long" "$ROOFTOP" release --for 48h
 expect_exit 2 "the helper is not for people" "$ROOFTOP" counters

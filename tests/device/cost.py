@@ -2,14 +2,22 @@
 
 Interleaved: in each round the load runs alone and beside each watcher in turn.
 usage: cost.py [ROUNDS] [SECONDS]"""
+import fcntl
 import os
+import pty
 import shutil
 import statistics
+import struct
 import subprocess
 import sys
+import termios
+import threading
 import time
 
 import gpu
+
+LOADS = (("tf32", 256, 400), ("bf16", 1024, 400))
+
 
 def watchers():
     quiet = [gpu.ROOFTOP, "stat", "--format", "json"]
@@ -17,6 +25,8 @@ def watchers():
         "alone": None,
         "rooftop stat 1 Hz": quiet + ["--interval", "1"],
         "rooftop stat 10 Hz": quiet + ["--interval", "0.1"],
+        "rooftop top 1 Hz": [gpu.ROOFTOP, "top", "--interval", "1"],
+        "rooftop top 10 Hz": [gpu.ROOFTOP, "top", "--interval", "0.1"],
     }
     for extra in os.environ.get("COST_EXTRA", "").split(";"):
         if extra.strip():
@@ -26,16 +36,40 @@ def watchers():
     return found
 
 
+def start(command):
+    """The watcher, and for a screen the count of the bytes that it draws at 200x60."""
+    if command[1] != "top":
+        quiet = subprocess.DEVNULL
+        return subprocess.Popen(command, stdout=quiet, stderr=quiet), None
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 200, 0, 0))
+    environment = dict(os.environ, TERM="xterm-256color", LC_ALL="C.UTF-8")
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment,
+                               start_new_session=True)
+    os.close(slave)
+    drawn = [0]
+
+    def drain():
+        try:
+            while True:
+                drawn[0] += len(os.read(master, 65536))
+        except OSError:
+            os.close(master)
+
+    threading.Thread(target=drain, daemon=True).start()
+    return process, drawn
+
+
 def window(load, command, seconds, handle):
     import pynvml
 
     process = None
     if command:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process, drawn = start(command)
         time.sleep(1.0)
         if process.poll() is not None:
             raise SystemExit("%s ended with %d" % (command, process.returncode))
-        cpu = gpu.cpu_seconds(process.pid)
+        cpu, before = gpu.cpu_seconds(process.pid), drawn[0] if drawn else 0
     done, energy, start = load.done, pynvml.nvmlDeviceGetTotalEnergyConsumption(handle), time.time()
     time.sleep(seconds)
     span = time.time() - start
@@ -46,6 +80,8 @@ def window(load, command, seconds, handle):
     if process:
         row["cpu"] = 100 * (gpu.cpu_seconds(process.pid) - cpu) / span
         row["rss"] = gpu.memory_mb(process.pid)
+        if drawn:
+            row["drawn"] = (drawn[0] - before) / span
         gpu.end(process)
     return row
 
@@ -78,7 +114,7 @@ def main():
     handle = pynvml.nvmlDeviceGetHandleByIndex(0)
     print("first record: interval 0.1 s: %s s; interval 1 s: %s s" % (
         spread([first_record(0.1) for _ in range(5)], 3), spread([first_record(1) for _ in range(5)], 3)))
-    for kind, n, repeats in (("tf32", 256, 400), ("bf16", 1024, 400)):
+    for kind, n, repeats in LOADS[: int(os.environ.get("COST_LOADS", "2"))]:
         load = gpu.product(kind, n, repeats)
         time.sleep(2)
         rows = {name: [] for name in watchers()}
@@ -87,12 +123,14 @@ def main():
                 rows[name].append(window(load, command, seconds, handle))
         load.stop()
         print("\n%s %d, %d rounds of %.0f s, mean ± standard deviation\n" % (kind, n, rounds, seconds))
-        print("| beside | TFLOP/s | W | CPU, % of a core | peak resident, MB |\n|---|---|---|---|---|")
+        print("| beside | TFLOP/s | W | CPU, % of a core | peak resident, MB | drawn, B/s |")
+        print("|---|---|---|---|---|---|")
         for name, list_ in rows.items():
-            print("| %s | %s | %s | %s | %s |" % (
+            print("| %s | %s | %s | %s | %s | %s |" % (
                 name, spread([r["rate"] for r in list_], 3), spread([r["watts"] for r in list_], 1),
                 spread([r["cpu"] for r in list_ if "cpu" in r]),
-                spread([r["rss"] for r in list_ if "rss" in r], 1)), flush=True)
+                spread([r["rss"] for r in list_ if "rss" in r], 1),
+                spread([r["drawn"] for r in list_ if "drawn" in r], 0)), flush=True)
 
 
 main()

@@ -105,6 +105,11 @@ static void energy(void)
     library.call.nvmlDeviceGetTotalEnergyConsumption(gpu, &value);
 }
 
+static void energy_field(void)
+{
+    field((enum nvml_field)83);
+}
+
 static void video(void)
 {
     unsigned percent;
@@ -204,6 +209,7 @@ static const struct row {
     {"performance state", performance_state},
     {"the above together", each_tick_together},
     {"energy", energy},
+    {"energy by its field", energy_field},
     {"encoder and decoder", video},
     {"memory temperature", memory_temperature},
     {"fan", fan},

@@ -10,14 +10,17 @@
  *   result CALL NUMBER [DEVICE] the call fails so: enable, availability, config, start, decode
  *   hang CALL [DEVICE]          the call never returns
  *   overflow N                  the Nth decoding of a session overflows
+ *   lock FILE                   one process at a time can configure, as on a real GPU
  *   log FILE                    a line for each Enable and Disable
  *
  * As on the H200, the first sample of a session holds nothing. */
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,6 +43,7 @@ static struct script {
     size_t passes;
     unsigned overflow;
     char log[MAX_TEXT];
+    char lock[MAX_TEXT];
     size_t rule_count;
     struct rule rules[MAX_RULES];
 } script;
@@ -50,6 +54,7 @@ struct session {
     double started; /* or when the last sample that was decoded ended */
     unsigned decodings;
     bool decoded; /* a sample */
+    int lock;
     size_t max_samples;
 };
 
@@ -81,6 +86,8 @@ static void read_line(const char *line)
         script.passes = strtoul(rest, NULL, 10);
     else if (strcmp(word, "overflow") == 0)
         script.overflow = (unsigned)atoi(rest);
+    else if (strcmp(word, "lock") == 0)
+        sscanf(rest, "%127s", script.lock);
     else if (strcmp(word, "log") == 0)
         sscanf(rest, "%127s", script.log);
     else if (script.rule_count < MAX_RULES) {
@@ -267,6 +274,7 @@ EXPORT int cuptiPmSamplingEnable(struct cupti_pm_enable *p)
         return result;
     struct session *session = calloc(1, sizeof(*session));
     session->device = (int)p->device;
+    session->lock = -1;
     p->session = session;
     write_log("enable", session->device);
     return CUPTI_OK;
@@ -274,8 +282,11 @@ EXPORT int cuptiPmSamplingEnable(struct cupti_pm_enable *p)
 
 EXPORT int cuptiPmSamplingDisable(struct cupti_pm_session *p)
 {
-    write_log("disable", ((struct session *)p->session)->device);
-    free(p->session);
+    struct session *session = p->session;
+    write_log("disable", session->device);
+    if (session->lock >= 0)
+        close(session->lock);
+    free(session);
     return CUPTI_OK;
 }
 
@@ -284,6 +295,11 @@ EXPORT int cuptiPmSamplingSetConfig(struct cupti_pm_set_config *p)
     struct session *session = p->session;
     if (((const struct config *)p->config)->count > script.passes)
         return CUPTI_NOT_SUPPORTED;
+    if (script.lock[0] && session->lock < 0) {
+        session->lock = open(script.lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (flock(session->lock, LOCK_EX | LOCK_NB) < 0)
+            return CUPTI_HARDWARE_BUSY;
+    }
     session->interval = (double)p->interval * 1e-9;
     return follow("config", session->device);
 }

@@ -464,6 +464,25 @@ nvml_return nvmlDeviceGetUtilizationRates(nvml_handle device, struct nvml_utiliz
                     &utilization->memory);
 }
 
+/* Pairs of PID and per cent of the SMs. */
+nvml_return nvmlDeviceGetProcessUtilization(nvml_handle device,
+                                            struct nvml_process_utilization *samples,
+                                            unsigned *count, unsigned long long since)
+{
+    struct call call = BEGIN(device, nvmlDeviceGetProcessUtilization, NONE, NONE);
+    unsigned found = call.entry ? call.entry->number_count / 2 : 0;
+    if (call.result == NVML_SUCCESS && found > *count)
+        call.result = NVML_INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < found && call.result == NVML_SUCCESS; i++)
+        samples[i] = (struct nvml_process_utilization){
+            .pid = (uint32_t)whole(&call, 2 * i),
+            .time = since + i,
+            .sm = (uint32_t)whole(&call, 2 * i + 1),
+        };
+    *count = found;
+    return end(&call);
+}
+
 nvml_return nvmlDeviceGetMemoryInfo(nvml_handle device, struct nvml_memory *memory)
 {
     struct call call = BEGIN(device, nvmlDeviceGetMemoryInfo, NONE, NONE);

@@ -3,6 +3,7 @@
  * usage: fuzz SEED SECONDS PROGRAM [ARGUMENT…]; seed 0: a new one
  *
  * Use recorded sources only: a live one has processes to kill. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,12 @@ int main(int argc, char **argv)
     state = seed * 2654435761UL + 1;
 
     struct terminal terminal;
-    if (terminal_start(&terminal, 80, 24, &argv[3]) < 0)
+    int r = terminal_start(&terminal, 80, 24, &argv[3]);
+    if (r == -ENODEV || r == -ENOENT) {
+        puts("1..0 # SKIP no pseudo-terminal here");
+        return 0;
+    }
+    if (r < 0)
         return 2;
     double until = clock_monotonic() + seconds;
     unsigned long steps = 0;

@@ -39,7 +39,7 @@ open_screen() {
 }
 
 screen() {
-    mux capture-pane -p "$@" >screen 2>/dev/null
+    mux capture-pane -p >screen 2>/dev/null
 }
 
 # wait_for PATTERN NAME: until a line of the screen matches; a check.

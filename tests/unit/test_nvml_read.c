@@ -325,6 +325,26 @@ static void tells_reserved_memory_from_used(void **state)
     expect_missing(METRIC_MEMORY_USED, ABSENT_NOT_PLAUSIBLE);
 }
 
+static void knows_the_sm_shares_that_the_driver_tells(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu h200\n"
+                             "processes compute 11:1000000 12:2000000\n"
+                             "nvmlDeviceGetProcessUtilization -> 0 11 20 11 40 13 5 12 101\n"
+                             "at 4\n"
+                             "nvmlDeviceGetProcessUtilization -> 6\n");
+    read_at(0, 0);
+    const struct process *process = stage.processes.process;
+    assert_int_equal(stage.processes.count, 2);
+    assert_true(process[0].sm_known);
+    assert_float_equal(process[0].sm_ratio, 0.3, 1e-9);
+    assert_false(process[1].sm_known); /* more than there is cannot be */
+    read_at(2, 0);
+    assert_true(process[0].sm_known); /* asked each five seconds, held in between */
+    read_at(6, 0);
+    assert_false(process[0].sm_known);
+}
+
 static void reads_an_old_library(void **state)
 {
     (void)state;
@@ -413,6 +433,7 @@ int main(void)
         CASE(gives_nothing_where_nothing_is_supported),
         CASE(refuses_sentinels),
         CASE(tells_reserved_memory_from_used),
+        CASE(knows_the_sm_shares_that_the_driver_tells),
         CASE(reads_an_old_library),
         CASE(misses_the_function_that_a_library_lacks),
         CASE(takes_the_newer_call_where_the_older_is_gone),

@@ -272,6 +272,8 @@ static void restarts_after_an_overflow(void **state)
     while (status.overflows < 2 && comes(&fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO))
         overlay_status(fixture.overlay, 0, &status);
     assert_true(status.overflows >= 2);
+    overlay_read(fixture.overlay, 0, &fixture.samples[0]);
+    assert_true(fixture.samples[0].value[METRIC_COUNTERS_OVERFLOWS] >= 2);
     overlay_close(fixture.overlay);
     assert_true(count_log("enable") >= 2); /* the second overflow came after a restart */
     assert_int_equal(count_log("enable"), count_log("disable"));

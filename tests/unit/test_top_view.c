@@ -252,6 +252,8 @@ static void the_mouse_selects_sorts_and_zooms(void **state)
     handle(&stage, (struct input){INPUT_CLICK, 2, table.y + 2});
     assert_int_equal(stage.view.focus, FOCUS_PROCESSES);
     assert_int_equal(stage.view.process, 1);
+    handle(&stage, (struct input){INPUT_CLICK, 17, 0});
+    assert_int_equal(stage.view.prefs.mode, MODE_WATERFALL);
     /* the bar's first item is the help */
     handle(&stage, (struct input){INPUT_CLICK, 0, stage.layout.keys.y});
     assert_int_equal(stage.view.dialog, DIALOG_HELP);

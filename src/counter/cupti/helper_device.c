@@ -12,6 +12,8 @@
 static const double TURN = 1;
 static const double FIRST_BACK_OFF = 10; /* intervals */
 static const double LONGEST_BACK_OFF = 60;
+/* A try while another holds the counters costs 22 ms, and he may end at any time. */
+static const double LONGEST_WAIT_FOR_HOLDER = 5;
 /* Records wait in a buffer until they are decoded; a decoding that comes late by so much loses
  * none. */
 static const double BUFFERED_SECONDS = 2;
@@ -66,13 +68,16 @@ static bool fail(struct helper_device *device, const char *what, int result,
 {
     helper_device_rest(device);
     device->failures++;
-    device->due = clock_monotonic() + back_off(device);
+    enum cupti_state state = state_of(result);
+    double wait = back_off(device);
+    device->due =
+        clock_monotonic() + (state == CUPTI_HELD ? fmin(wait, LONGEST_WAIT_FOR_HOLDER) : wait);
     char words[128];
     if (result > 0)
         cupti_describe(device->cupti, result, words, sizeof(words));
     else
         snprintf(words, sizeof(words), "%s", strerror(-result));
-    report->state = (uint16_t)state_of(result);
+    report->state = (uint16_t)state;
     report->result = result;
     snprintf(report->text, sizeof(report->text), "%s: %s", what, words);
     return true;
@@ -201,6 +206,7 @@ static void fill_values(const struct helper_device *device, const struct cupti_v
 {
     const struct plan_set *set = &device->plan.set[device->set];
     report->state = CUPTI_SAMPLING;
+    report->begin = device->set_since;
     report->share = (float)planned_share(device);
     for (size_t i = 0; i < set->count && values->samples > 0; i++) {
         enum metric metric = set->counter[i]->metric;

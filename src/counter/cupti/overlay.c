@@ -75,10 +75,12 @@ struct overlay_device {
     enum cupti_state state;
     char text[sizeof(((struct cupti_report *)0)->text)];
     uint32_t overflows;
+    uint32_t overflows_before; /* in helpers that have ended */
     double share;
     double value[METRIC_BITS];
     double when[METRIC_BITS]; /* monotonic; 0: never */
-    double last_burst;
+    double last_burst;        /* monotonic: its end, */
+    double last_begin;        /* and its begin */
     double left_out_until;
     unsigned hangs;
 
@@ -201,7 +203,8 @@ static void choose_members(struct overlay *overlay, struct cupti_helper_config *
     pthread_mutex_lock(&overlay->lock);
     overlay->members_changed = false;
     for (size_t i = 0; i < overlay->device_count && config->device_count < CUPTI_MAX_DEVICES; i++) {
-        const struct overlay_device *device = &overlay->devices[i];
+        struct overlay_device *device = &overlay->devices[i];
+        device->overflows_before = device->overflows;
         if (!device->asked || !device->wanted || now < device->left_out_until)
             continue;
         struct cupti_helper_device *member = &config->device[config->device_count];
@@ -240,7 +243,7 @@ static void take_report(struct overlay *overlay, const struct cupti_report *repo
     pthread_mutex_lock(&overlay->lock);
     struct overlay_device *device = &overlay->devices[overlay->member[report->device]];
     set_state(device, report->state, report->text);
-    device->overflows = report->overflows;
+    device->overflows = device->overflows_before + report->overflows;
     for (size_t i = 0; i < METRIC_BITS; i++)
         if (report->metrics >> i & 1) {
             device->value[i] = report->value[i];
@@ -249,6 +252,7 @@ static void take_report(struct overlay *overlay, const struct cupti_report *repo
     if (report->metrics) {
         device->share = report->share;
         device->last_burst = report->time;
+        device->last_begin = report->begin;
         overlay->failures = 0;
     }
     pthread_mutex_unlock(&overlay->lock);
@@ -527,7 +531,7 @@ static bool is_same_work(struct overlay_device *device, const struct sample *sam
 {
     struct work work = look_at_work(sample, now);
     if (device->last_burst > device->seen_by) {
-        const struct work *before = look_before(device, device->last_burst - burst);
+        const struct work *before = look_before(device, device->last_begin);
         device->seen = work;
         device->seen_by = device->last_burst;
         device->seen_changing = before && !is_alike(before, &work);
@@ -558,6 +562,10 @@ static void fill(struct overlay_device *device, double now, double longest, bool
             sample_set(sample, metric, device->value[i]);
     }
     sample_miss(sample, METRIC_L1_ACTIVE, ABSENT_COUNTERS_COSTLY);
+    if (device->last_burst > 0)
+        sample_set(sample, METRIC_COUNTERS_OVERFLOWS, device->overflows);
+    else
+        sample_miss(sample, METRIC_COUNTERS_OVERFLOWS, missing);
     enum absence no_age = same ? missing : ABSENT_COUNTERS_RESTING;
     sample_miss(sample, METRIC_COUNTERS_AGE, no_age);
     sample_miss(sample, METRIC_COUNTERS_SHARE, no_age);

@@ -30,7 +30,8 @@ struct cupti_report {
     uint32_t overflows; /* of the record buffer, since the helper started */
     float share;        /* part of the time that the values saw since the report before */
     uint64_t metrics;   /* bit m: value[m] is one; in a bare change of state none */
-    double time;        /* monotonic, at the end of what was seen */
+    double begin;       /* monotonic: when sampling began, */
+    double time;        /* and the end of what was seen */
     double value[64];
     char text[192]; /* for people, where the state is a failure */
 };
