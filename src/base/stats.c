@@ -51,3 +51,11 @@ double stats_welch(const struct stats *a, const struct stats *b)
         both * both / (of_a * of_a / (double)(a->count - 1) + of_b * of_b / (double)(b->count - 1));
     return student_quantile(freedom) * sqrt(both);
 }
+
+double stats_interval(const struct stats *stats)
+{
+    if (stats->count < 2)
+        return INFINITY;
+    double freedom = (double)stats->count - 1;
+    return student_quantile(freedom) * sqrt(variance(stats) / (double)stats->count);
+}

@@ -18,3 +18,6 @@ double stats_deviation(const struct stats *stats);
  * different spreads and lengths (Welch 1947; degrees of freedom after Satterthwaite 1946, rounded
  * down). INFINITY where either has fewer than two values. */
 double stats_welch(const struct stats *a, const struct stats *b);
+/* Half the width of the 99 % confidence interval of the mean, by Student's t. INFINITY for fewer
+ * than two values. */
+double stats_interval(const struct stats *stats);

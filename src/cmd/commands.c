@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+extern const struct command command_bench;
 extern const struct command command_counters;
 extern const struct command command_diff;
 extern const struct command command_doctor;
@@ -24,6 +25,7 @@ const struct command *const commands[] = {
     &command_mark,
     &command_diff,
     &command_waterfall,
+    &command_bench,
     &command_list,
     &command_doctor,
     &command_release,

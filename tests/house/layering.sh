@@ -12,6 +12,7 @@ view
 calibrate jobs
 monitor
 api share
+bench
 tui serve pool
 cmd
 END

@@ -1,0 +1,205 @@
+#include "bench/measure.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double SECONDS_PER_HOUR = 3600;
+static const double GIBI = 1 << 30;
+
+static const struct measure_info measures[MEASURE_COUNT] = {
+#define MEASURE(id, name, title, unit, better, help)                                               \
+    [MEASURE_##id] = {name, title, MEASURE_##unit, MEASURE_##better, help},
+#include "bench/measure.def"
+#undef MEASURE
+};
+
+const struct measure_info *measure_info(enum measure measure)
+{
+    return &measures[measure];
+}
+
+void measure_put_human(struct strbuf *out, enum measure measure, double value)
+{
+    switch (measures[measure].unit) {
+    case MEASURE_SECONDS:
+        strbuf_printf(out, "%.*f s", value < 99.95 ? 2 : 1, value);
+        break;
+    case MEASURE_PER_HOUR:
+        strbuf_printf(out, "%.*f", value < 99.5 ? 1 : 0, value);
+        break;
+    case MEASURE_TIMES:
+        strbuf_printf(out, "%.2f", value);
+        break;
+    case MEASURE_RATIO:
+        strbuf_printf(out, "%.1f %%", value * 100);
+        break;
+    case MEASURE_BYTES:
+        strbuf_printf(out, "%.2f GiB", value / GIBI);
+        break;
+    case MEASURE_JOULES:
+        strbuf_printf(out, "%.*f J", value < 99.5 ? 1 : 0, value);
+        break;
+    case MEASURE_WATTS:
+        strbuf_printf(out, "%.0f W", value);
+        break;
+    case MEASURE_HERTZ:
+        strbuf_printf(out, "%.0f MHz", value / 1e6);
+        break;
+    }
+}
+
+static const char *const outcome_words[BENCH_OUTCOME_COUNT] = {"ended", "failed", "timeout", "cold",
+                                                               "outside"};
+
+const char *bench_outcome_word(enum bench_outcome outcome)
+{
+    return outcome_words[outcome];
+}
+
+enum bench_outcome bench_outcome_by_word(const char *word)
+{
+    int outcome = 0;
+    while (outcome < BENCH_OUTCOME_COUNT && strcmp(outcome_words[outcome], word) != 0)
+        outcome++;
+    return (enum bench_outcome)outcome;
+}
+
+static bool ended_well(const struct bench_trial *trial)
+{
+    for (size_t i = 0; i < trial->run_count; i++)
+        if (trial->runs[i].outcome != BENCH_ENDED)
+            return false;
+    return true;
+}
+
+static double duration(const struct bench_run *run)
+{
+    return run->end - run->begin;
+}
+
+static void measure_progress(const struct bench_trial *trial, const double *alone,
+                             double ret[MEASURE_COUNT])
+{
+    double progress = 0, slowdown = 0, least = INFINITY, most = 0;
+    for (size_t i = 0; i < trial->run_count; i++) {
+        double part = alone[i] / duration(&trial->runs[i]);
+        progress += part;
+        slowdown += 1 / part;
+        least = fmin(least, part);
+        most = fmax(most, part);
+    }
+    if (!isfinite(progress) || !isfinite(slowdown))
+        return;
+    /* In turn only one job at a time makes progress, at full speed. */
+    ret[MEASURE_STP] =
+        trial->mode == MODE_EXCLUSIVE ? progress / (double)trial->run_count : progress;
+    ret[MEASURE_ANTT] = slowdown / (double)trial->run_count;
+    ret[MEASURE_WORST] = 1 / least;
+    ret[MEASURE_FAIRNESS] = least / most;
+}
+
+void bench_measure(const struct bench_trial *trial, const double *alone, double ret[MEASURE_COUNT])
+{
+    memcpy(ret, trial->seen, sizeof(trial->seen));
+    static const enum measure computed[] = {
+        MEASURE_MAKESPAN, MEASURE_JOBS_PER_HOUR, MEASURE_COMPLETION, MEASURE_STP,
+        MEASURE_ANTT,     MEASURE_WORST,         MEASURE_FAIRNESS,   MEASURE_ENERGY_PER_JOB,
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(computed); i++)
+        ret[computed[i]] = NAN;
+    double end = 0, completion = 0;
+    size_t well = 0;
+    for (size_t i = 0; i < trial->run_count; i++) {
+        const struct bench_run *run = &trial->runs[i];
+        end = fmax(end, run->end);
+        completion += run->end;
+        well += run->outcome == BENCH_ENDED;
+    }
+    if (trial->run_count == 0 || end <= 0)
+        return;
+    ret[MEASURE_JOBS_PER_HOUR] = (double)well / end * SECONDS_PER_HOUR;
+    ret[MEASURE_POWER] = ret[MEASURE_ENERGY] / end;
+    if (well > 0)
+        ret[MEASURE_ENERGY_PER_JOB] = ret[MEASURE_ENERGY] / (double)well;
+    /* A job that failed early makes the others look fast. */
+    if (well < trial->run_count)
+        return;
+    ret[MEASURE_MAKESPAN] = end;
+    ret[MEASURE_COMPLETION] = completion / (double)trial->run_count;
+    measure_progress(trial, alone, ret);
+}
+
+/* The mean time of each instance with the GPU to itself. */
+static void find_alone(const struct bench_trials *trials, size_t instances, double *ret)
+{
+    for (size_t i = 0; i < instances; i++) {
+        struct stats stats = {0};
+        for (size_t k = 0; k < trials->count; k++) {
+            const struct bench_trial *trial = &trials->trials[k];
+            if (trial->mode == MODE_EXCLUSIVE && trial->runs[i].outcome == BENCH_ENDED)
+                stats_add(&stats, duration(&trial->runs[i]));
+        }
+        ret[i] = stats.count ? stats.mean : NAN;
+    }
+}
+
+static void add_jobs(const struct bench_plan *plan, const struct bench_trial *trial,
+                     const double *alone, struct bench_summary *summary)
+{
+    size_t instance = 0;
+    for (size_t job = 0; job < plan->job_count; job++) {
+        struct stats slowdown = {0}, seconds = {0};
+        for (unsigned k = 0; k < plan->jobs[job].count; k++, instance++) {
+            double time = duration(&trial->runs[instance]);
+            stats_add(&seconds, time);
+            if (isfinite(alone[instance]) && alone[instance] > 0)
+                stats_add(&slowdown, time / alone[instance]);
+        }
+        size_t place = job * MODE_COUNT + trial->mode;
+        stats_add(&summary->seconds[place], seconds.mean);
+        if (slowdown.count == plan->jobs[job].count)
+            stats_add(&summary->slowdown[place], slowdown.mean);
+    }
+}
+
+static void add_trial(const struct bench_plan *plan, const struct bench_trial *trial,
+                      const double *alone, struct bench_summary *summary)
+{
+    double values[MEASURE_COUNT];
+    bench_measure(trial, alone, values);
+    summary->trial_count[trial->mode]++;
+    for (size_t i = 0; i < trial->run_count; i++)
+        summary->failed_runs[trial->mode] += trial->runs[i].outcome != BENCH_ENDED;
+    for (size_t i = 0; i < MEASURE_COUNT; i++)
+        if (isfinite(values[i]))
+            stats_add(&summary->of[trial->mode][i], values[i]);
+    if (ended_well(trial))
+        add_jobs(plan, trial, alone, summary);
+}
+
+int bench_summarize(const struct bench_plan *plan, const struct bench_trials *trials,
+                    struct bench_summary *ret)
+{
+    *ret = (struct bench_summary){
+        .slowdown = calloc(plan->job_count * MODE_COUNT, sizeof(*ret->slowdown)),
+        .seconds = calloc(plan->job_count * MODE_COUNT, sizeof(*ret->seconds)),
+    };
+    CLEANUP_FREE double *alone = calloc(plan->instance_count, sizeof(*alone));
+    if (!ret->slowdown || !ret->seconds || !alone) {
+        bench_summary_free(ret);
+        return -ENOMEM;
+    }
+    find_alone(trials, plan->instance_count, alone);
+    for (size_t i = 0; i < trials->count; i++)
+        add_trial(plan, &trials->trials[i], alone, ret);
+    return 0;
+}
+
+void bench_summary_free(struct bench_summary *summary)
+{
+    free(summary->slowdown);
+    free(summary->seconds);
+    *summary = (struct bench_summary){0};
+}

@@ -1,0 +1,204 @@
+#include "bench/verdict.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+/* Less is not worth a change of how jobs are run. */
+static const double WORTH_IT = 1.05;
+static const double HURTS = 1.5;
+
+static const struct goal {
+    const char *name;
+    enum measure measure;
+} goals[GOAL_COUNT] = {
+    [GOAL_THROUGHPUT] = {"throughput", MEASURE_JOBS_PER_HOUR},
+    [GOAL_LATENCY] = {"latency", MEASURE_COMPLETION},
+    [GOAL_ENERGY] = {"energy", MEASURE_ENERGY_PER_JOB},
+};
+
+const char *bench_goal_name(enum bench_goal goal)
+{
+    return goals[goal].name;
+}
+
+enum measure bench_goal_measure(enum bench_goal goal)
+{
+    return goals[goal].measure;
+}
+
+static bool apart(const struct stats *a, const struct stats *b)
+{
+    return fabs(a->mean - b->mean) > stats_welch(a, b);
+}
+
+static bool better(enum measure measure, double a, double b)
+{
+    return measure_info(measure)->better == MEASURE_LOWER ? a < b : a > b;
+}
+
+/* A mode in which jobs fail wins nothing. */
+static bool competes(const struct bench_summary *summary, enum measure measure, int mode)
+{
+    return summary->failed_runs[mode] == 0 && measure_known(&summary->of[mode][measure]);
+}
+
+struct bench_winner bench_find_winner(const struct bench_summary *summary, enum bench_goal goal)
+{
+    enum measure measure = goals[goal].measure;
+    struct bench_winner winner = {0};
+    for (int mode = 0; mode < MODE_COUNT; mode++) {
+        if (!competes(summary, measure, mode))
+            continue;
+        double mean = summary->of[mode][measure].mean;
+        if (!winner.known || better(measure, mean, summary->of[winner.best][measure].mean))
+            winner.best = (enum bench_mode)mode;
+        winner.known = true;
+    }
+    for (int mode = 0; winner.known && mode < MODE_COUNT; mode++) {
+        if (mode == (int)winner.best || !competes(summary, measure, mode) ||
+            apart(&summary->of[winner.best][measure], &summary->of[mode][measure]))
+            continue;
+        winner.tied[mode] = true;
+        winner.tie_count++;
+    }
+    return winner;
+}
+
+void bench_winner_words(const struct bench_summary *summary, enum bench_goal goal,
+                        struct strbuf *out)
+{
+    struct bench_winner winner = bench_find_winner(summary, goal);
+    enum measure measure = goals[goal].measure;
+    if (!winner.known) {
+        strbuf_puts(out, "not known: no mode has a figure");
+        return;
+    }
+    if (winner.tie_count == 0) {
+        strbuf_printf(out, "%s: ", bench_mode_info(winner.best)->title);
+        measure_put_human(out, measure, summary->of[winner.best][measure].mean);
+        return;
+    }
+    strbuf_printf(out, "no winner: %s", bench_mode_info(winner.best)->title);
+    for (int mode = 0; mode < MODE_COUNT; mode++)
+        if (winner.tied[mode])
+            strbuf_printf(out, " and %s", bench_mode_info((enum bench_mode)mode)->title);
+    strbuf_puts(out, summary->of[winner.best][measure].count < 2
+                         ? " ran once each, which shows no spread"
+                         : " differ by no more than the repeats do among themselves");
+}
+
+/* Times the baseline's mean; 0 where it is not known. */
+static double times_alone(const struct bench_summary *summary, int mode)
+{
+    const struct stats *alone = &summary->of[MODE_EXCLUSIVE][MEASURE_JOBS_PER_HOUR];
+    const struct stats *shared = &summary->of[mode][MEASURE_JOBS_PER_HOUR];
+    return measure_known(shared) && alone->mean > 0 ? shared->mean / alone->mean : 0;
+}
+
+/* A failed job widens the spread: what a mode promises is then told from the mean alone. */
+static bool gains(const struct bench_summary *summary, int mode)
+{
+    return times_alone(summary, mode) >= WORTH_IT &&
+           (summary->failed_runs[mode] > 0 ||
+            apart(&summary->of[MODE_EXCLUSIVE][MEASURE_JOBS_PER_HOUR],
+                  &summary->of[mode][MEASURE_JOBS_PER_HOUR]));
+}
+
+static bool compared(const struct bench_summary *summary)
+{
+    size_t shared = 0;
+    for (int mode = 0; mode < MODE_COUNT; mode++)
+        if (mode != MODE_EXCLUSIVE)
+            shared += summary->of[mode][MEASURE_JOBS_PER_HOUR].count > 1;
+    return shared > 0 && summary->of[MODE_EXCLUSIVE][MEASURE_JOBS_PER_HOUR].count > 1 &&
+           summary->failed_runs[MODE_EXCLUSIVE] == 0;
+}
+
+/* The first mode in the table whose throughput is not told apart from the best. */
+static enum bench_mode least_demanding(const struct bench_summary *summary, enum bench_mode best)
+{
+    for (int mode = 0; mode < MODE_COUNT; mode++)
+        if (mode != MODE_EXCLUSIVE && summary->failed_runs[mode] == 0 && gains(summary, mode) &&
+            !apart(&summary->of[mode][MEASURE_JOBS_PER_HOUR],
+                   &summary->of[best][MEASURE_JOBS_PER_HOUR]))
+            return (enum bench_mode)mode;
+    return best;
+}
+
+struct bench_decision bench_decide(const struct bench_summary *summary)
+{
+    struct bench_decision decision = {.advice = ADVISE_NOTHING, .throughput = 1, .energy = NAN};
+    if (!compared(summary))
+        return decision;
+    decision.advice = ADVISE_NOT;
+    double best = 0;
+    for (int mode = 0; mode < MODE_COUNT; mode++) {
+        if (mode == MODE_EXCLUSIVE || !gains(summary, mode))
+            continue;
+        bool fails = summary->failed_runs[mode] > 0;
+        if (fails && decision.advice == ADVISE_NOT) {
+            decision.advice = ADVISE_RISKY;
+            decision.mode = (enum bench_mode)mode;
+        } else if (!fails && times_alone(summary, mode) > best) {
+            best = times_alone(summary, mode);
+            decision.advice = ADVISE_SHARE;
+            decision.mode = (enum bench_mode)mode;
+        }
+    }
+    if (decision.advice == ADVISE_SHARE)
+        decision.mode = least_demanding(summary, decision.mode);
+    if (decision.advice != ADVISE_NOT)
+        decision.throughput = times_alone(summary, decision.mode);
+    if (decision.advice != ADVISE_SHARE)
+        return decision;
+    const struct stats *alone = &summary->of[MODE_EXCLUSIVE][MEASURE_ENERGY_PER_JOB];
+    const struct stats *shared = &summary->of[decision.mode][MEASURE_ENERGY_PER_JOB];
+    if (measure_known(alone) && measure_known(shared) && alone->mean > 0)
+        decision.energy = shared->mean / alone->mean;
+    return decision;
+}
+
+static void put_cost(const struct bench_summary *summary, enum bench_mode mode, struct strbuf *out)
+{
+    const struct stats *mean = &summary->of[mode][MEASURE_ANTT];
+    const struct stats *worst = &summary->of[mode][MEASURE_WORST];
+    if (!measure_known(mean) || !measure_known(worst))
+        return;
+    strbuf_printf(out,
+                  " A job that has begun takes %.2f times as long as alone on average, %.2f times "
+                  "at worst%s.",
+                  mean->mean, worst->mean,
+                  worst->mean >= HURTS ? ": think twice where someone waits for a single job" : "");
+}
+
+void bench_decision_words(const struct bench_summary *summary,
+                          const struct bench_decision *decision, struct strbuf *out)
+{
+    switch (decision->advice) {
+    case ADVISE_NOTHING:
+        strbuf_puts(out, "The trials do not tell: it takes exclusive and another mode, at least "
+                         "two repeats of each, and no job that fails when it runs alone.");
+        return;
+    case ADVISE_NOT:
+        strbuf_puts(out, "Do not share the GPU among these jobs: no mode does more jobs per hour "
+                         "than one after the other by more than 5 % and the spread.");
+        return;
+    case ADVISE_RISKY:
+        strbuf_printf(out,
+                      "Do not share yet: %s would do %.2f times the jobs per hour, but %zu "
+                      "job%s failed in it.",
+                      bench_mode_info(decision->mode)->title, decision->throughput,
+                      summary->failed_runs[decision->mode],
+                      summary->failed_runs[decision->mode] == 1 ? "" : "s");
+        return;
+    case ADVISE_SHARE:
+        strbuf_printf(out,
+                      "Share the GPU: %s does %.2f times the jobs per hour of one after the other",
+                      bench_mode_info(decision->mode)->title, decision->throughput);
+        if (isfinite(decision->energy))
+            strbuf_printf(out, ", with %.0f %% %s energy per job", fabs(1 - decision->energy) * 100,
+                          decision->energy <= 1 ? "less" : "more");
+        strbuf_puts(out, ".");
+        put_cost(summary, decision->mode, out);
+    }
+}
