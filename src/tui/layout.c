@@ -6,6 +6,8 @@ enum {
     FULL_GOOD_HEIGHT = 10,
     FULL_MAX_HEIGHT = 30,
     BRIEF_HEIGHT = 2,
+    ONE_LINE_WIDTH = 140, /* from here on most sentences fit into one line */
+    TWO_LINES_MIN_HEIGHT = 10,
     COLUMN_MIN_WIDTH = 76,
     ROW_COLUMN_MIN_WIDTH = 60,
     COLUMN_GAP = 2,
@@ -159,8 +161,11 @@ static void widen_for_sentences(const struct layout_input *input, struct rect *a
 static void split_full(struct panel *panel)
 {
     struct rect area = panel->area;
-    panel->verdict = (struct rect){area.x, area.y + 1, area.width, at_most(area.height - 1, 1)};
-    struct rect rest = {area.x, area.y + 2, area.width, at_least(area.height - 2, 0)};
+    int verdict = area.height >= TWO_LINES_MIN_HEIGHT && area.width < ONE_LINE_WIDTH ? 2 : 1;
+    panel->verdict =
+        (struct rect){area.x, area.y + 1, area.width, at_most(area.height - 1, verdict)};
+    struct rect rest = {area.x, area.y + 1 + verdict, area.width,
+                        at_least(area.height - 1 - verdict, 0)};
     int side = area.width >= SIDE_WIDTH + SIDE_MIN_CHART && rest.height >= 3 ? SIDE_WIDTH : 0;
     panel->chart = (struct rect){rest.x, rest.y, rest.width - side, rest.height};
     panel->side = (struct rect){rest.x + rest.width - side, rest.y, side, rest.height};

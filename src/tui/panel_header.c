@@ -339,6 +339,18 @@ static void put_achieved(const struct panel_data *data, struct rect rect, int us
                          text);
 }
 
+/* Bytes of the text that fit into one line, up to a blank where there is one. */
+static size_t line_break(const struct cells *cells, const char *text, int width)
+{
+    size_t length = strlen(text), fit = 0;
+    if (cells_text_width(cells, text) <= width)
+        return length;
+    for (size_t i = 0; i < length && (int)i <= width; i++)
+        if (text[i] == ' ')
+            fit = i;
+    return fit > 0 ? fit : (size_t)(width > 0 ? width : 0);
+}
+
 void panel_verdict(const struct panel_data *data, struct rect rect)
 {
     enum { INDENT = 3 };
@@ -350,9 +362,16 @@ void panel_verdict(const struct panel_data *data, struct rect rect)
         state_words(reading, &sentence);
     else
         sol_judgement(&data->device->device, data->sample, &sentence);
-    int used = cells_text_cut(cells, rect.x + INDENT, rect.y, rect.width - INDENT,
-                              out_of_order ? STYLE_WARNING : STYLE_TEXT, strbuf_text(&sentence));
+    const char *text = strbuf_text(&sentence);
+    enum style style = out_of_order ? STYLE_WARNING : STYLE_TEXT;
+    int width = rect.width - INDENT, y = rect.y;
+    if (rect.height > 1) {
+        size_t first = line_break(cells, text, width);
+        cells_printf(cells, rect.x + INDENT, y++, width, style, "%.*s", (int)first, text);
+        text += first + (text[first] == ' ');
+    }
+    int used = cells_text_cut(cells, rect.x + INDENT, y, width, style, text);
     if (!out_of_order)
-        put_achieved(data, rect, used + INDENT);
+        put_achieved(data, (struct rect){rect.x, y, rect.width, 1}, used + INDENT);
     strbuf_free(&sentence);
 }
