@@ -114,6 +114,19 @@ static void lacks_dram_counters_where_memory_is_the_hosts(void **state)
     }
 }
 
+/* Its counters of DRAM's reads and writes have other names than those of all before it. */
+static void knows_the_names_of_gb202(void **state)
+{
+    (void)state;
+    struct cupti_host host = host_of("GB202");
+    const char *const old[] = {"dram__bytes_read.sum.per_second"};
+    const char *const together[] = {"gpc__cycles_elapsed.avg.per_second",
+                                    "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
+                                    "dram__bytes_op_read.sum.per_second"};
+    assert_true(cupti_count_passes(&host, old, 1) < 0);
+    assert_int_equal(cupti_count_passes(&host, together, 3), 1);
+}
+
 static void samples_beside_gpm_in_one_pass_on_hopper(void **state)
 {
     (void)state;
@@ -147,6 +160,7 @@ int main(void)
         cmocka_unit_test(plans_every_chip),
         cmocka_unit_test(refuses_volta),
         cmocka_unit_test(lacks_dram_counters_where_memory_is_the_hosts),
+        cmocka_unit_test(knows_the_names_of_gb202),
         cmocka_unit_test(samples_beside_gpm_in_one_pass_on_hopper),
         cmocka_unit_test(names_what_a_chip_lacks),
     };

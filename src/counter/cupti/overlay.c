@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "counter/cupti/child.h"
+#include "counter/cupti/work.h"
 
 /* Devices whose first reads come within this time share the helper's first start. */
 static const double GATHERING = 0.2; /* intervals */
@@ -26,28 +27,14 @@ static const double HANG_PENALTY = 60;
 enum { MAX_FAILURES = 8 };
 /* Values are withdrawn when so many of their periods have passed. */
 static const double PERIODS_TO_HOLD = 3;
-/* What tells that the work has changed, and by how much it must move. The driver's clock moves by
- * up to 8 % while a load stays the same, and the averaged power by less than 10 % (recording of the
- * known workloads on an H200). */
-static const struct sign {
-    enum metric metric;
-    double limit;
-    bool relative;
-} signs[] = {
-    {METRIC_SM_ACTIVE, 0.1, false},   {METRIC_TENSOR_ACTIVE, 0.1, false},
-    {METRIC_DRAM_ACTIVE, 0.1, false}, {METRIC_GRAPHICS_ACTIVE, 0.1, false},
-    {METRIC_SM_CLOCK, 0.08, true},    {METRIC_POWER_AVERAGE, 0.1, true},
-};
-enum { SIGN_COUNT = ARRAY_SIZE(signs), LOOKS_PER_BURST = 4, REMEMBERED = 16 };
-
 enum { METRIC_BITS = 64, THREAD_STACK_BYTES = 256 * 1024 };
 
 #define BESIDE_GPM                                                                                 \
     (METRIC_BIT(METRIC_EFFECTIVE_CLOCK) | METRIC_BIT(METRIC_L2_ACTIVE) |                           \
      METRIC_BIT(METRIC_ISSUE_ACTIVE) | METRIC_BIT(METRIC_DRAM_READ) |                              \
      METRIC_BIT(METRIC_DRAM_WRITE))
-/* On the H200, decoding L1's throughput takes a third of a core at any rate, and all others
- * together a hundredth (docs/COUNTERS.md). */
+/* On the H200, decoding L1's throughput takes a third of a core at any rate, and any other a
+ * hundredth (docs/COUNTERS.md). */
 #define TOO_DEAR METRIC_BIT(METRIC_L1_ACTIVE)
 
 const struct overlay_config overlay_defaults = {
@@ -56,11 +43,6 @@ const struct overlay_config overlay_defaults = {
     .burst = 0.2,
     .burst_period = 5,
     .patience = 8,
-};
-
-struct work {
-    double time; /* monotonic */
-    double sign[SIGN_COUNT];
 };
 
 struct overlay_device {
@@ -84,13 +66,7 @@ struct overlay_device {
     double left_out_until;
     unsigned hangs;
 
-    /* The device's own thread's: what the work looked like, */
-    struct work recent[REMEMBERED]; /* a while ago, */
-    size_t look_count;
-    double looked_at;   /* the last time */
-    struct work seen;   /* and when the last burst saw it */
-    double seen_by;     /* that burst */
-    bool seen_changing; /* the work changed while it lasted: its values are a mixture */
+    struct work_watch work; /* the device's own thread's */
 };
 
 struct overlay {
@@ -491,58 +467,6 @@ static void ask_for(struct overlay *overlay, struct overlay_device *device)
         eventfd_write(overlay->wake, 1);
 }
 
-static struct work look_at_work(const struct sample *sample, double now)
-{
-    struct work work = {.time = now};
-    for (size_t i = 0; i < SIGN_COUNT; i++)
-        work.sign[i] = sample_get(sample, signs[i].metric, NAN);
-    return work;
-}
-
-/* What is not known on one side is no difference. */
-static bool is_alike(const struct work *a, const struct work *b)
-{
-    for (size_t i = 0; i < SIGN_COUNT; i++) {
-        double scale = signs[i].relative ? fabs(a->sign[i]) : 1;
-        if (fabs(a->sign[i] - b->sign[i]) > signs[i].limit * scale)
-            return false;
-    }
-    return true;
-}
-
-/* The last look at the work before `time`, else the first that is remembered, else NULL. */
-static const struct work *look_before(const struct overlay_device *device, double time)
-{
-    const struct work *last = NULL;
-    const struct work *first = NULL;
-    for (size_t i = 0; i < REMEMBERED && i < device->look_count; i++) {
-        const struct work *one = &device->recent[i];
-        if (one->time <= time && (!last || one->time > last->time))
-            last = one;
-        if (!first || one->time < first->time)
-            first = one;
-    }
-    return last ? last : first;
-}
-
-/* Whether the GPU does what it did at the last burst, as far as the sample's source tells. */
-static bool is_same_work(struct overlay_device *device, const struct sample *sample, double burst,
-                         double now)
-{
-    struct work work = look_at_work(sample, now);
-    if (device->last_burst > device->seen_by) {
-        const struct work *before = look_before(device, device->last_begin);
-        device->seen = work;
-        device->seen_by = device->last_burst;
-        device->seen_changing = before && !is_alike(before, &work);
-    }
-    if (now - device->looked_at >= burst / LOOKS_PER_BURST) {
-        device->recent[device->look_count++ % REMEMBERED] = work;
-        device->looked_at = now;
-    }
-    return device->seen_by == 0 || (!device->seen_changing && is_alike(&device->seen, &work));
-}
-
 /* Values are held from one burst to the next while the work is the same, and their age tells. */
 static void fill(struct overlay_device *device, double now, double longest, bool same,
                  struct sample *sample)
@@ -586,7 +510,8 @@ void overlay_read(struct overlay *overlay, size_t number, struct sample *sample)
     bool wake = false;
     pthread_mutex_lock(&overlay->lock);
     ask_for(overlay, device);
-    bool same = !device->bursts || is_same_work(device, sample, overlay->config.burst, now);
+    bool same = !device->bursts ||
+                work_is_same(&device->work, sample, now, device->last_begin, device->last_burst);
     if (!same && !device->hasten)
         device->hasten = wake = true;
     fill(device, now, PERIODS_TO_HOLD * period(overlay, device), same, sample);

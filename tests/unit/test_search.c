@@ -1,0 +1,144 @@
+#include "counter/cupti/search.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "cmocka_test.h"
+
+static char root[] = "/tmp/rooftop-search-XXXXXX";
+static char library[PATH_MAX];
+
+struct visits {
+    bool loaders_first; /* names without a slash came before any path */
+    bool saw_path;
+    bool saw_library;
+    size_t count;
+    size_t stop_after; /* 0: never */
+};
+
+static bool note(void *context, const char *path)
+{
+    struct visits *visits = context;
+    bool is_path = strchr(path, '/') != NULL;
+    visits->loaders_first = visits->loaders_first && (is_path || !visits->saw_path);
+    visits->saw_path |= is_path;
+    visits->saw_library |= strcmp(path, library) == 0;
+    visits->count++;
+    return visits->count != visits->stop_after;
+}
+
+static void asks_the_loader_first(void **state)
+{
+    (void)state;
+    struct visits visits = {.loaders_first = true};
+    cupti_search(note, &visits);
+    assert_true(visits.loaders_first);
+    assert_true(visits.count >= 3);
+    struct visits one = {.stop_after = 2};
+    cupti_search(note, &one);
+    assert_int_equal(one.count, 2);
+}
+
+/* As root the file lies below /tmp, where others can write. */
+static void looks_into_a_persons_environment_but_not_as_root(void **state)
+{
+    (void)state;
+    struct visits visits = {0};
+    setenv("VIRTUAL_ENV", root, 1);
+    cupti_search(note, &visits);
+    assert_int_equal(visits.saw_library, geteuid() != 0);
+    unsetenv("VIRTUAL_ENV");
+    struct visits none = {0};
+    cupti_search(note, &none);
+    assert_false(none.saw_library);
+}
+
+static void a_folder_with_wildcards_is_no_environment(void **state)
+{
+    (void)state;
+    struct visits visits = {0};
+    setenv("VIRTUAL_ENV", "/tmp/rooftop-search-*", 1);
+    cupti_search(note, &visits);
+    assert_false(visits.saw_library);
+    setenv("VIRTUAL_ENV", "relative", 1);
+    cupti_search(note, &visits);
+    assert_false(visits.saw_library);
+    unsetenv("VIRTUAL_ENV");
+}
+
+static void trusts_only_what_root_alone_can_write(void **state)
+{
+    (void)state;
+    assert_true(cupti_search_is_safe("/proc/version"));
+    assert_false(cupti_search_is_safe(library));
+    assert_false(cupti_search_is_safe("/not/there"));
+    char link[PATH_MAX];
+    snprintf(link, sizeof(link), "%s/link", root);
+    assert_int_equal(symlink("/proc/version", link), 0);
+    assert_true(cupti_search_is_safe(link)); /* what it leads to counts */
+    unlink(link);
+}
+
+static void takes_the_override_as_it_is(void **state)
+{
+    (void)state;
+    unsetenv("ROOFTOP_CUPTI");
+    assert_null(cupti_search_override());
+    setenv("ROOFTOP_CUPTI", "", 1);
+    assert_null(cupti_search_override());
+    setenv("ROOFTOP_CUPTI", "/some/where.so", 1);
+    assert_string_equal(cupti_search_override(), "/some/where.so");
+    unsetenv("ROOFTOP_CUPTI");
+}
+
+static int make_environment(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"lib",
+                                          "lib/python3.11",
+                                          "lib/python3.11/site-packages",
+                                          "lib/python3.11/site-packages/nvidia",
+                                          "lib/python3.11/site-packages/nvidia/cu13",
+                                          "lib/python3.11/site-packages/nvidia/cu13/lib"};
+    if (!mkdtemp(root))
+        return -1;
+    for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof(path), "%s/%s", root, folders[i]);
+        if (mkdir(path, 0755) < 0)
+            return -1;
+    }
+    snprintf(library, sizeof(library), "%s/%s/libcupti.so.13", root,
+             folders[ARRAY_SIZE(folders) - 1]);
+    FILE *file = fopen(library, "w");
+    return file ? fclose(file) : -1;
+}
+
+static int remove_environment(void **state)
+{
+    (void)state;
+    unlink(library);
+    for (char *slash = strrchr(library, '/'); slash && strlen(library) > strlen(root);
+         slash = strrchr(library, '/')) {
+        *slash = '\0';
+        rmdir(library);
+    }
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(asks_the_loader_first),
+        cmocka_unit_test(looks_into_a_persons_environment_but_not_as_root),
+        cmocka_unit_test(a_folder_with_wildcards_is_no_environment),
+        cmocka_unit_test(trusts_only_what_root_alone_can_write),
+        cmocka_unit_test(takes_the_override_as_it_is),
+    };
+    return cmocka_run_group_tests(tests, make_environment, remove_environment);
+}
