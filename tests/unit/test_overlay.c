@@ -57,7 +57,7 @@ static void open_overlay(struct fixture *fixture, enum clock_mode mode, double c
                          const char *script)
 {
     static const struct overlay_config quick = {
-        .interval = .02, .burst = .04, .burst_period = .1, .patience = 1};
+        .interval = .02, .burst = .04, .burst_period = .1, .patience = 1, .delay = .005};
     struct overlay_config config = quick;
     config.mode = mode;
     config.burst_period = fixture->burst_period > 0 ? fixture->burst_period : quick.burst_period;

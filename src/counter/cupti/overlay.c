@@ -16,8 +16,6 @@
 #include "counter/cupti/child.h"
 #include "counter/cupti/work.h"
 
-/* Devices whose first reads come within this time share the helper's first start. */
-static const double GATHERING = 0.2; /* intervals */
 static const double STOP_PATIENCE = 0.5;
 static const double FIRST_BACK_OFF = 10; /* intervals */
 static const double LONGEST_BACK_OFF = 60;
@@ -43,6 +41,7 @@ const struct overlay_config overlay_defaults = {
     .burst = 0.2,
     .burst_period = 5,
     .patience = 8,
+    .delay = 0.4,
 };
 
 struct overlay_device {
@@ -396,7 +395,7 @@ static void *look_after_helper(void *argument)
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
-    double wait = GATHERING * overlay->config.interval;
+    double wait = overlay->config.delay;
     while (rest(overlay, wait)) {
         wait = run_helper(overlay);
         while (wait < 0 && !is_stopping(overlay))

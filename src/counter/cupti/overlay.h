@@ -15,6 +15,8 @@ struct overlay_config {
     double burst;        /* seconds */
     double burst_period;
     double patience; /* seconds after which a call into the driver hangs */
+    double delay;    /* seconds from the first read to the helper's start: CUPTI's start holds up
+                        NVML's calls, and the first frame shall not wait for that */
 };
 
 /* What is used where nothing else is asked for. */
