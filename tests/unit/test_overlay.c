@@ -216,6 +216,18 @@ static void measures_all_where_nothing_else_does(void **state)
     assert_int_equal(count_log("enable"), count_log("disable"));
 }
 
+static void measures_all_where_the_driver_has_no_gpm(void **state)
+{
+    (void)state;
+    struct fixture fixture = {0};
+    open_overlay(&fixture, CLOCK_BURST, 9.0, "");
+    sample_miss(&fixture.samples[0], METRIC_SM_ACTIVE, ABSENT_NO_FUNCTION);
+    assert_true(comes(&fixture, 0, METRIC_TENSOR_ACTIVE, ABSENT_NO));
+    assert_true(sample_has(&fixture.samples[0], METRIC_SM_ACTIVE));
+    assert_float_equal(fixture.samples[0].value[METRIC_COUNTERS_AGE], 0, 0);
+    overlay_close(fixture.overlay);
+}
+
 static void drops_only_what_the_chip_lacks(void **state)
 {
     (void)state;
@@ -375,6 +387,7 @@ int main(void)
         cmocka_unit_test(sees_the_driver_throttle),
         cmocka_unit_test(distrusts_a_burst_that_saw_two_loads),
         cmocka_unit_test(measures_all_where_nothing_else_does),
+        cmocka_unit_test(measures_all_where_the_driver_has_no_gpm),
         cmocka_unit_test(drops_only_what_the_chip_lacks),
         cmocka_unit_test(is_silent_when_off),
         cmocka_unit_test(names_a_missing_permission),

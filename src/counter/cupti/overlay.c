@@ -137,6 +137,14 @@ static bool has_gpm(const struct device *device)
     return device_number(device, DEVICE_COMPUTE_CAPABILITY, 0) >= 9;
 }
 
+static void want_all(struct overlay_device *ours, enum clock_mode mode)
+{
+    ours->bursts = false;
+    ours->wanted = whole_catalog() & ~TOO_DEAR;
+    if (mode == CLOCK_OFF)
+        ours->wanted &= ~METRIC_BIT(METRIC_EFFECTIVE_CLOCK);
+}
+
 /* Where GPM measures the rest without cost, CUPTI adds what it lacks, in bursts by default; where
  * nothing else measures, CUPTI does it all, all the time. */
 static void decide(struct overlay_device *ours, const struct device *device, enum clock_mode mode)
@@ -150,11 +158,19 @@ static void decide(struct overlay_device *ours, const struct device *device, enu
     if (has_gpm(device)) {
         ours->wanted = mode == CLOCK_OFF ? 0 : BESIDE_GPM;
         ours->bursts = mode == CLOCK_BURST;
-    } else {
-        ours->wanted = whole_catalog() & ~TOO_DEAR;
-        if (mode == CLOCK_OFF)
-            ours->wanted &= ~METRIC_BIT(METRIC_EFFECTIVE_CLOCK);
-    }
+    } else
+        want_all(ours, mode);
+}
+
+/* A driver that is too old, or a virtual GPU, has no GPM where the chip would have it. Under the
+ * lock, before the helper starts. */
+static void decide_anew(struct overlay_device *ours, enum clock_mode mode,
+                        const struct sample *sample)
+{
+    uint8_t absence = sample->absent[METRIC_SM_ACTIVE];
+    if (!ours->asked && ours->wanted == BESIDE_GPM &&
+        (absence == ABSENT_NO_FUNCTION || absence == ABSENT_NOT_SUPPORTED))
+        want_all(ours, mode);
 }
 
 static double period(const struct overlay *overlay, const struct overlay_device *device)
@@ -508,6 +524,7 @@ void overlay_read(struct overlay *overlay, size_t number, struct sample *sample)
     double now = clock_monotonic();
     bool wake = false;
     pthread_mutex_lock(&overlay->lock);
+    decide_anew(device, overlay->config.mode, sample);
     ask_for(overlay, device);
     bool same = !device->bursts ||
                 work_is_same(&device->work, sample, now, device->last_begin, device->last_burst);
