@@ -219,6 +219,7 @@ static bool is_to_mend(enum absence absence)
     switch (absence) {
     case ABSENT_NO_PERMISSION:
     case ABSENT_COUNTERS_FOR_ADMIN:
+    case ABSENT_COUNTERS_STUCK:
     case ABSENT_DRIVER_ERROR:
     case ABSENT_STALE:
     case ABSENT_LOST:

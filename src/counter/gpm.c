@@ -8,6 +8,12 @@ static const double SHORTEST_PERIOD = 0.095;
 /* A metric that the chip lacks is asked for again, in case the driver's answer was of the moment.
  */
 static const double RETRY_PERIOD = 60;
+/* NVML's utilisation is of up to the last second, so that the end of a load looks for so long as if
+ * the counters stood still. */
+static const double STUCK_PATIENCE = 3;
+static const double BUSY_UTILIZATION = 0.5;
+static const double FIRST_RENEWAL = 10; /* seconds to the next, then twice as long */
+static const double LONGEST_RENEWAL = 600;
 static const double MEBIBYTE = 1048576;
 /* Counters are read one after the other, so a full pipe can come out a little above 1. */
 static const double LARGEST_RATIO = 1.05;
@@ -45,6 +51,10 @@ struct gpm {
     double base_time;
     double asked_at;
 
+    double stuck_since; /* INFINITY: they move */
+    double renewal_at;
+    double renewal_wait;
+
     double retry_at[ROW_COUNT];
     unsigned char asked[ROW_COUNT]; /* which row each metric of the request is */
     struct nvml_gpm_metrics metrics;
@@ -56,6 +66,13 @@ static bool has_functions(const struct nvml_functions *call, bool is_mig)
            call->nvmlGpmMetricsGet &&
            (is_mig ? (void *)call->nvmlGpmMigSampleGet != NULL
                    : (void *)call->nvmlGpmSampleGet != NULL);
+}
+
+static void note_motion(struct gpm *gpm)
+{
+    gpm->stuck_since = INFINITY;
+    gpm->renewal_at = -INFINITY;
+    gpm->renewal_wait = FIRST_RENEWAL;
 }
 
 enum absence gpm_open(struct gpm **ret, const struct nvml_functions *call,
@@ -76,6 +93,7 @@ enum absence gpm_open(struct gpm **ret, const struct nvml_functions *call,
     gpm->call = call;
     gpm->target = *target;
     gpm->asked_at = -INFINITY;
+    note_motion(gpm);
     if (call->nvmlGpmSampleAlloc(&gpm->base) != NVML_SUCCESS ||
         call->nvmlGpmSampleAlloc(&gpm->spare) != NVML_SUCCESS) {
         gpm_free(gpm);
@@ -103,6 +121,7 @@ void gpm_restart(struct gpm *gpm, nvml_handle gpu)
     gpm->target.gpu = gpu;
     gpm->has_base = false;
     gpm->asked_at = -INFINITY;
+    note_motion(gpm);
 }
 
 void gpm_miss(struct sample *sample, enum absence reason)
@@ -198,6 +217,64 @@ static void miss_present(const struct gpm *gpm, double now, struct sample *sampl
             sample_miss(sample, rows[i].metric, reason);
 }
 
+/* Counters have been seen to stand at 0 after an Xid error while the GPU worked on. A GPU that only
+ * copies has its links' rates. */
+static bool seems_stuck(const struct gpm *gpm, const struct sample *sample)
+{
+    if (!(sample_get(sample, METRIC_NVML_UTILIZATION, 0) >= BUSY_UTILIZATION))
+        return false;
+    for (size_t i = 0; i < gpm->metrics.count; i++) {
+        const struct nvml_gpm_metric_value *value = &gpm->metrics.metric[i];
+        if (value->result == NVML_SUCCESS && !isnan(value->value) && value->value != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The driver's samples anew, with ever longer pauses. */
+static void renew(struct gpm *gpm, double now)
+{
+    if (now < gpm->renewal_at)
+        return;
+    gpm->renewal_at = now + gpm->renewal_wait;
+    gpm->renewal_wait = fmin(2 * gpm->renewal_wait, LONGEST_RENEWAL);
+    nvml_gpm_sample fresh[2] = {NULL, NULL};
+    for (size_t i = 0; i < ARRAY_SIZE(fresh); i++)
+        if (gpm->call->nvmlGpmSampleAlloc(&fresh[i]) != NVML_SUCCESS)
+            fresh[i] = NULL;
+    bool whole = fresh[0] && fresh[1];
+    nvml_gpm_sample unused[2] = {whole ? gpm->base : fresh[0], whole ? gpm->spare : fresh[1]};
+    if (whole) {
+        gpm->base = fresh[0];
+        gpm->spare = fresh[1];
+        gpm->has_base = false;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(unused); i++)
+        if (unused[i])
+            gpm->call->nvmlGpmSampleFree(unused[i]);
+}
+
+static bool is_stuck(const struct gpm *gpm, double now)
+{
+    return now - gpm->stuck_since >= STUCK_PATIENCE;
+}
+
+/* True where the counters have stood still for too long to be believed. */
+static bool handle_stuck(struct gpm *gpm, double now, struct sample *sample)
+{
+    if (!seems_stuck(gpm, sample)) {
+        note_motion(gpm);
+        return false;
+    }
+    gpm->stuck_since = fmin(gpm->stuck_since, now);
+    if (!is_stuck(gpm, now))
+        return false;
+    miss_present(gpm, now, sample, ABSENT_COUNTERS_STUCK);
+    advance(gpm, now);
+    renew(gpm, now);
+    return true;
+}
+
 nvml_return gpm_read(struct gpm *gpm, double now, struct sample *sample)
 {
     if (now - gpm->asked_at < SHORTEST_PERIOD)
@@ -210,7 +287,8 @@ nvml_return gpm_read(struct gpm *gpm, double now, struct sample *sample)
         return result;
     }
     if (!gpm->has_base) {
-        miss_present(gpm, now, sample, ABSENT_FIRST_SAMPLE);
+        miss_present(gpm, now, sample,
+                     is_stuck(gpm, now) ? ABSENT_COUNTERS_STUCK : ABSENT_FIRST_SAMPLE);
         advance(gpm, now);
         return NVML_SUCCESS;
     }
@@ -220,6 +298,8 @@ nvml_return gpm_read(struct gpm *gpm, double now, struct sample *sample)
         advance(gpm, now);
         return result;
     }
+    if (handle_stuck(gpm, now, sample))
+        return NVML_SUCCESS;
     if (is_empty(gpm)) {
         miss_present(gpm, now, sample, ABSENT_NO_NEW_SAMPLE);
         return NVML_SUCCESS;

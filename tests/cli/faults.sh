@@ -86,6 +86,15 @@ valid "processes that have gone"
 echo '2 true null' >expected
 expect_same values expected "they are outside, and memory that is not known is null"
 
+# NVML is started once, not for each record.
+script once <<END
+gpu h200
+log $scratch/log
+END
+expect_exit 0 "three records" "$ROOFTOP" stat --interval 0.1 --count 3
+[ "$(grep -c '^nvmlInit' log)" -eq 1 ]
+result $? "one start of the driver's library"
+
 # A record is there when its interval is over, whoever reads: the next one is an hour away.
 script flush <<'END'
 gpu h200

@@ -112,6 +112,13 @@ static void log_call(const struct fake_device *device, const char *name, uint32_
     fclose(file);
 }
 
+void fake_log(const char *name)
+{
+    pthread_mutex_lock(&lock);
+    log_call(NULL, name, NONE, NONE);
+    pthread_mutex_unlock(&lock);
+}
+
 static void wait_for_file(const char *path)
 {
     char *name = strdup(path);
@@ -314,6 +321,7 @@ nvml_return nvmlInit_v2(void)
     if (result == NVML_SUCCESS && users++ == 0)
         started = monotonic();
     pthread_mutex_unlock(&lock);
+    fake_log("nvmlInit");
     return result;
 }
 

@@ -37,3 +37,6 @@ double real(const struct call *call, unsigned i);
 
 /* The device's place in the script, or -1. */
 int number_of(const struct fake_device *device);
+
+/* For calls that no line of the script is about. */
+void fake_log(const char *name);

@@ -107,12 +107,14 @@ nvml_return nvmlGpmQueryDeviceSupport(nvml_handle device, struct nvml_gpm_suppor
 
 nvml_return nvmlGpmSampleAlloc(nvml_gpm_sample *sample)
 {
+    fake_log("nvmlGpmSampleAlloc");
     *sample = calloc(1, sizeof(**sample));
     return *sample ? NVML_SUCCESS : NVML_UNKNOWN;
 }
 
 nvml_return nvmlGpmSampleFree(nvml_gpm_sample sample)
 {
+    fake_log("nvmlGpmSampleFree");
     free(sample);
     return NVML_SUCCESS;
 }

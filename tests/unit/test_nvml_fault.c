@@ -88,6 +88,44 @@ static void tells_one_unknown_error_from_a_broken_gpu(void **state)
     assert_int_equal(stage_read(&stage, 0), -EIO);
 }
 
+/* After an Xid 31 the counters have been seen to stay at 0 (DCGM#303). */
+static void distrusts_counters_that_stand_still(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", "gpu h200\nat 1\nnvmlGpmMetricsGet -> 0 0\n"
+                             "at 30\nnvmlGpmMetricsGet 2 -> 0 50\n");
+    for (int tick = 0; tick <= 38; tick++)
+        read_at(tick * 0.1, 0);
+    expect(METRIC_SM_ACTIVE, 0); /* nvidia-smi's number may be of a second ago */
+    assert_int_equal(stage_count_calls(&stage, "nvmlGpmSampleAlloc"), 2);
+    for (int tick = 39; tick <= 250; tick++)
+        read_at(tick * 0.1, 0);
+    expect_missing(METRIC_SM_ACTIVE, ABSENT_COUNTERS_STUCK);
+    expect_missing(METRIC_PCIE_RX, ABSENT_COUNTERS_STUCK);
+    expect(METRIC_NVML_UTILIZATION, 0.99);
+    /* opened anew at once, and 10 s later */
+    assert_int_equal(stage_count_calls(&stage, "nvmlGpmSampleAlloc"), 6);
+    assert_int_equal(stage_count_calls(&stage, "nvmlGpmSampleFree"), 4);
+    read_at(30.1, 0);
+    expect(METRIC_SM_ACTIVE, 0.5);
+}
+
+static void believes_counters_that_stand_still_on_an_idle_gpu(void **state)
+{
+    (void)state;
+    open_script("fake_nvml",
+                "gpu h200\nnvmlGpmMetricsGet -> 0 0\n"
+                "nvmlDeviceGetUtilizationRates -> 0 0 0\n"
+                "gpu h200\nnvmlGpmMetricsGet -> 0 0\nnvmlGpmMetricsGet 21 -> 0 53342\n");
+    for (size_t device = 0; device < 2; device++)
+        for (int tick = 0; tick <= 100; tick++)
+            read_at((double)device * 20 + tick * 0.1, device);
+    expect(METRIC_SM_ACTIVE, 0); /* it copies */
+    read_at(40, 0);
+    read_at(40.1, 0);
+    expect(METRIC_SM_ACTIVE, 0);
+}
+
 static void *read_second(void *argument)
 {
     static struct sample sample;
@@ -319,6 +357,8 @@ int main(void)
         CASE(names_what_it_may_not_read),
         CASE(loses_one_gpu_and_goes_on),
         CASE(tells_one_unknown_error_from_a_broken_gpu),
+        CASE(distrusts_counters_that_stand_still),
+        CASE(believes_counters_that_stand_still_on_an_idle_gpu),
         CASE(reads_others_while_one_hangs),
         CASE(reads_instances),
         CASE(counts_xid_errors),
