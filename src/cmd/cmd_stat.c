@@ -214,7 +214,8 @@ const struct command command_stat = {
     .options = options,
     .more = "COMPUTE and MEMORY are the two speeds of light in per cent, each with what sets it.\n"
             "SMI is nvidia-smi's utilisation. A star marks NVML's clock, where the effective\n"
-            "clock is not known. '-' and null are unknown, never zero.\n\n"
+            "clock is not known, and a tilde watts that are the mean of a second. '-' and null\n"
+            "are unknown, never zero.\n\n"
             "  rooftop stat --interval 0.1 --format json | jq .gpus[0].compute_sol_ratio\n",
     .run = run,
 };

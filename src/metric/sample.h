@@ -42,3 +42,11 @@ static inline double sample_get(const struct sample *sample, enum metric metric,
 {
     return sample_has(sample, metric) ? sample->value[metric] : otherwise;
 }
+
+/* The metric that tells the power best: that of the moment, else the driver's mean of a second. */
+static inline enum metric sample_power(const struct sample *sample)
+{
+    return sample_has(sample, METRIC_POWER) || !sample_has(sample, METRIC_POWER_AVERAGE)
+               ? METRIC_POWER
+               : METRIC_POWER_AVERAGE;
+}

@@ -52,6 +52,7 @@ double panel_full_scale(const struct panel_data *data, enum metric metric)
         return sample_get(sample, METRIC_MEMORY_TOTAL,
                           device_number(device, DEVICE_MEMORY_TOTAL, 0));
     case METRIC_POWER:
+    case METRIC_POWER_AVERAGE:
         return sample_get(sample, METRIC_POWER_LIMIT, device_number(device, DEVICE_POWER_LIMIT, 0));
     case METRIC_SM_CLOCK:
     case METRIC_EFFECTIVE_CLOCK:
@@ -131,11 +132,12 @@ static void draw_curve(const struct panel_data *data, struct rect rect, const st
                        const struct curve *curve)
 {
     float values[CHART_MAX_POINTS];
-    double scale = panel_full_scale(data, curve->metric);
+    enum metric metric = curve->metric == METRIC_POWER ? sample_power(data->sample) : curve->metric;
+    double scale = panel_full_scale(data, metric);
     if (!(scale > 0))
         return;
-    history_series(data->device->history, curve->metric, window->begin, window->width,
-                   window->points, values);
+    history_series(data->device->history, metric, window->begin, window->width, window->points,
+                   values);
     for (size_t i = 0; i < window->points; i++)
         values[i] = (float)((double)values[i] / scale);
     chart_curve(data->draw->cells, rect, &curve->look, values);

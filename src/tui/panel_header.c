@@ -156,7 +156,8 @@ static void add_memory(struct header *header)
 static void add_electrical(struct header *header)
 {
     const struct sample *sample = header->data->sample;
-    double power = sample_get(sample, METRIC_POWER, NAN);
+    double power = sample_get(sample, sample_power(sample), NAN);
+    const char *mark = sample_power(sample) == METRIC_POWER ? "" : "~"; /* a mean */
     double limit =
         sample_get(sample, METRIC_POWER_LIMIT,
                    device_number(&header->data->device->device, DEVICE_POWER_LIMIT, NAN));
@@ -164,9 +165,9 @@ static void add_electrical(struct header *header)
     if (isnan(power))
         snprintf(text, SEGMENT_SIZE, header->length == LONG ? "  ?/?   W" : "  ?W");
     else if (header->length == LONG && !isnan(limit))
-        snprintf(text, SEGMENT_SIZE, "%3.0f/%3.0f W", power, limit);
+        snprintf(text, SEGMENT_SIZE, "%s%3.0f/%3.0f W", mark, power, limit);
     else
-        snprintf(text, SEGMENT_SIZE, "%3.0fW", power);
+        snprintf(text, SEGMENT_SIZE, "%s%3.0fW", mark, power);
 
     double effective = sample_get(sample, METRIC_EFFECTIVE_CLOCK, NAN);
     double clock = isnan(effective) ? sample_get(sample, METRIC_SM_CLOCK, NAN) : effective;

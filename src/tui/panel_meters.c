@@ -233,24 +233,22 @@ static void amount_meter(const struct panel_data *data, struct rect row, const c
 
 void panel_vitals(const struct panel_data *data, struct rect rect)
 {
-    static const struct {
+    enum metric power = sample_power(data->sample);
+    enum metric clock =
+        sample_has(data->sample, METRIC_EFFECTIVE_CLOCK) ? METRIC_EFFECTIVE_CLOCK : METRIC_SM_CLOCK;
+    const struct {
         enum metric metric;
         const char *name;
         enum style style;
     } vitals[] = {
         {METRIC_MEMORY_USED, "memory", STYLE_SMI},
-        {METRIC_POWER, "power", STYLE_OTHER},
-        {METRIC_SM_CLOCK, "clock", STYLE_COMPUTE},
+        {power, power == METRIC_POWER ? "power" : "mean power", STYLE_OTHER},
+        {clock, "clock", STYLE_COMPUTE},
         {METRIC_TEMPERATURE, "temperature", STYLE_MEMORY},
     };
-    bool effective = sample_has(data->sample, METRIC_EFFECTIVE_CLOCK);
-    for (int i = 0; i < (int)ARRAY_SIZE(vitals) && i < rect.height; i++) {
-        enum metric metric = vitals[i].metric == METRIC_SM_CLOCK && effective
-                                 ? METRIC_EFFECTIVE_CLOCK
-                                 : vitals[i].metric;
-        amount_meter(data, (struct rect){rect.x, rect.y + i, rect.width, 1}, vitals[i].name, metric,
-                     panel_full_scale(data, metric), vitals[i].style);
-    }
+    for (int i = 0; i < (int)ARRAY_SIZE(vitals) && i < rect.height; i++)
+        amount_meter(data, (struct rect){rect.x, rect.y + i, rect.width, 1}, vitals[i].name,
+                     vitals[i].metric, panel_full_scale(data, vitals[i].metric), vitals[i].style);
 }
 
 static void put_line(const struct panel_data *data, struct rect rect, int *y, const char *name,

@@ -100,10 +100,13 @@ static void put_clock(const struct view_gpu *gpu, struct strbuf *out)
         strbuf_putc(out, '*');
 }
 
+/* A mean with a tilde. */
 static void put_power(const struct view_gpu *gpu, struct strbuf *out)
 {
-    bool present = sample_has(&gpu->reading->sample, METRIC_POWER);
-    put_scaled(gpu, present ? METRIC_POWER : METRIC_POWER_AVERAGE, 1, 0, out);
+    enum metric metric = sample_power(&gpu->reading->sample);
+    put_scaled(gpu, metric, 1, 0, out);
+    if (metric == METRIC_POWER_AVERAGE)
+        strbuf_putc(out, '~');
 }
 
 static void put_memory_used(const struct view_gpu *gpu, struct strbuf *out)

@@ -12,6 +12,13 @@ expect_text out '"tensor_active_ratio":0.935,' 'stat has the counters of GPM'
 expect_text out '"power_watts":601.75,' 'stat has the values of NVML'
 expect_text out '"effective_clock_hertz":null,' 'what NVML lacks is null'
 
+printf 'gpu h200\nnvmlDeviceGetFieldValues 186 -> 3\n' >script
+"$ROOFTOP" stat --source nvml --count 1 >out
+expect_text out ' 593~ ' 'where only a mean power is known, stat shows it with a tilde'
+"$ROOFTOP" top --source nvml --once --size 100x24 >out
+expect_text out ' ~593W ' 'so does the header of top'
+expect_text out 'mean power +593 W ' 'and its meter'
+
 cat >script <<'END'
 gpu h200
 gpu h200
