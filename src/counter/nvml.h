@@ -73,6 +73,7 @@ struct nvml_device {
     unsigned gpu_instance;
     unsigned compute_instance;
     bool power_is_averaged; /* nvmlDeviceGetPowerUsage gives a mean over a second */
+    bool unified;           /* its memory is the host's */
     bool described;         /* false where it was suspended or did not answer at the start */
     int power_state;        /* descriptor of the PCI device's runtime status, or -1 */
 
@@ -91,6 +92,9 @@ struct nvml_device {
     double slow_at;             /* when what is read each second was read */
     double slowest_at;          /* when what is read each five seconds was read */
     struct nvml_rate nvlink[2]; /* by enum nvml_pcie_counter's directions */
+    bool pcie_counted;          /* while GPM says 0, */
+    uint32_t pcie_count;        /* what NVML counted, both ways */
+    bool pcie_moves;            /* and whether that grew */
     pid_t known_pids[PROCESS_LIST_CAPACITY];
     bool known_servers[PROCESS_LIST_CAPACITY];
     size_t known_count;
@@ -148,6 +152,9 @@ MUST_CHECK int nvml_find_again(struct nvml *nvml, size_t index);
 MUST_CHECK int nvml_read_device(struct nvml *nvml, size_t index, struct sample *sample,
                                 struct process_list *processes);
 
+/* nvml_unified.c: the host's memory in bytes, as /proc/meminfo has it. False where it does not. */
+bool nvml_host_memory(const struct nvml *nvml, struct nvml_memory_v2 *ret);
+
 /* nvml_process.c. Returns the driver's code where no list could be had. */
 nvml_return nvml_list_processes(struct nvml *nvml, struct nvml_device *slot,
                                 struct process_list *processes);
@@ -172,6 +179,8 @@ double nvml_field_number(const struct nvml_field_value *value);
 void nvml_poll_pcie(void *nvml);
 void nvml_fill_pcie(struct nvml *nvml, const struct nvml_device *slot, double now,
                     struct sample *sample);
+/* Withdraws GPM's PCIe rates where they are 0 and NVML counts bytes. `due`: ask NVML. */
+void nvml_check_pcie(struct nvml *nvml, struct nvml_device *slot, bool due, struct sample *sample);
 void nvml_read_nvlink(struct nvml *nvml, struct nvml_device *slot, double now,
                       struct sample *sample);
 void nvml_describe_nvlink(struct nvml *nvml, nvml_handle handle, struct device *device);

@@ -124,9 +124,12 @@ static void describe_chip(const struct nvml *nvml, nvml_handle handle, struct de
 static void describe_memory(const struct nvml *nvml, nvml_handle handle, struct device *device)
 {
     struct nvml_memory memory = {0};
+    struct nvml_memory_v2 host;
     if (NVML_CALL(nvml, nvmlDeviceGetMemoryInfo, handle, &memory) == NVML_SUCCESS &&
         memory.total > 0 && memory.total != NVML_UNAVAILABLE)
         device_set_number(device, DEVICE_MEMORY_TOTAL, (double)memory.total);
+    else if (device_number(device, DEVICE_UNIFIED_MEMORY, 0) == 1 && nvml_host_memory(nvml, &host))
+        device_set_number(device, DEVICE_MEMORY_TOTAL, (double)host.total);
 }
 
 int nvml_open_power_state(const struct nvml *nvml, const struct nvml_pci *pci)
@@ -158,6 +161,7 @@ void nvml_describe_gpu(struct nvml *nvml, struct nvml_device *slot, struct devic
     const struct nvml_functions *call = &nvml->library.call;
     nvml_handle handle = slot->handle;
     describe_chip(nvml, handle, device);
+    slot->unified = device_number(device, DEVICE_UNIFIED_MEMORY, 0) == 1;
     describe_memory(nvml, handle, device);
     describe_modes(nvml, handle, device);
     set_number(handle, call->nvmlDeviceGetMemoryBusWidth, 1, device, DEVICE_MEMORY_BUS_BITS);

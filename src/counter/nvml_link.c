@@ -65,6 +65,42 @@ void nvml_fill_pcie(struct nvml *nvml, const struct nvml_device *slot, double no
     }
 }
 
+static void count_pcie(struct nvml *nvml, struct nvml_device *slot)
+{
+    struct nvml_field_value values[] = {
+        {.field = NVML_FIELD_PCIE_TX_BYTES},
+        {.field = NVML_FIELD_PCIE_RX_BYTES},
+    };
+    uint32_t count = 0;
+    if (NVML_CALL(nvml, nvmlDeviceGetFieldValues, slot->handle, ARRAY_SIZE(values), values) !=
+        NVML_SUCCESS)
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+        if (values[i].result != NVML_SUCCESS)
+            return;
+        count += values[i].value.u32;
+    }
+    slot->pcie_moves |= slot->pcie_counted && count != slot->pcie_count;
+    slot->pcie_counted = true;
+    slot->pcie_count = count;
+}
+
+void nvml_check_pcie(struct nvml *nvml, struct nvml_device *slot, bool due, struct sample *sample)
+{
+    bool withdrawn = slot->pcie_moves && !sample_has(sample, METRIC_PCIE_RX);
+    bool zero =
+        sample_get(sample, METRIC_PCIE_RX, 1) == 0 && sample_get(sample, METRIC_PCIE_TX, 1) == 0;
+    if (!zero && !withdrawn) {
+        slot->pcie_counted = false;
+        slot->pcie_moves = false;
+        return;
+    }
+    if (due)
+        count_pcie(nvml, slot);
+    for (size_t i = 0; i < ARRAY_SIZE(pcie_metrics) && slot->pcie_moves; i++)
+        sample_miss(sample, pcie_metrics[i], ABSENT_NOT_PLAUSIBLE);
+}
+
 double nvml_field_number(const struct nvml_field_value *value)
 {
     switch (value->type) {

@@ -83,6 +83,16 @@ static void set_memory(struct read *read, nvml_return result, const struct nvml_
     set(read, METRIC_MEMORY_RESERVED, result, (double)memory->reserved, plausible);
 }
 
+/* The driver does not tell the memory of a GPU that shares the host's. */
+static void read_unified_memory(struct read *read)
+{
+    struct nvml_memory_v2 memory;
+    if (!nvml_host_memory(read->nvml, &memory))
+        return;
+    set_memory(read, NVML_SUCCESS, &memory);
+    sample_miss(read->sample, METRIC_MEMORY_RESERVED, ABSENT_NOT_SUPPORTED);
+}
+
 static void read_memory(struct read *read)
 {
     struct nvml_memory_v2 memory = {.version = NVML_VERSION(struct nvml_memory_v2, 2)};
@@ -97,6 +107,13 @@ static void read_memory(struct read *read)
     set_memory(read, result, &memory);
     if (result == NVML_SUCCESS)
         sample_miss(read->sample, METRIC_MEMORY_RESERVED, ABSENT_NO_FUNCTION);
+}
+
+static void read_memory_or_hosts(struct read *read)
+{
+    read_memory(read);
+    if (read->slot->unified && !sample_has(read->sample, METRIC_MEMORY_TOTAL))
+        read_unified_memory(read);
 }
 
 static nvml_return ask_field(struct read *read, enum nvml_field field, double *ret)
@@ -248,13 +265,8 @@ static void read_ecc(struct read *read)
 typedef void reader(struct read *read);
 
 static reader *const each_tick[] = {
-    read_utilization,
-    read_memory,
-    read_power,
-    read_clocks,
-    read_temperature,
-    read_throttle_reasons,
-    read_performance_state,
+    read_utilization,      read_memory_or_hosts,   read_power, read_clocks, read_temperature,
+    read_throttle_reasons, read_performance_state,
 };
 
 static reader *const each_second[] = {
@@ -332,6 +344,8 @@ static void read_counters(struct read *read)
     miss_all(read->sample, of_cupti, ARRAY_SIZE(of_cupti), ABSENT_NEEDS_CUPTI);
     if (slot->gpm) {
         note(read, gpm_read(slot->gpm, read->now, read->sample));
+        if (!slot->is_mig)
+            nvml_check_pcie(read->nvml, slot, read->slow, read->sample);
         return;
     }
     read->sample->interval = slot->read_at > NVML_LONG_AGO ? read->now - slot->read_at : 0;

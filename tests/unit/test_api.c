@@ -157,6 +157,47 @@ static void walks_the_tables(void **state)
     assert_true(strlen(rooftop_version()) > 0);
 }
 
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t length = strlen(text), end = strlen(ending);
+    return length >= end && strcmp(text + length - end, ending) == 0;
+}
+
+/* dcgm-exporter#87, #472: the name tells the unit, and what is a counter. */
+static void names_tell_unit_and_kind(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *unit;
+        const char *ending;
+    } endings[] = {
+        {"ratio", "_ratio"},
+        {"bytes", "_bytes"},
+        {"bytes_per_second", "_bytes_per_second"},
+        {"flops_per_second", "_flops_per_second"},
+        {"hertz", "_hertz"},
+        {"watts", "_watts"},
+        {"joules", "_joules"},
+        {"celsius", "_celsius"},
+        {"seconds", "_seconds"},
+        {"duration", "_seconds"},
+    };
+    for (int i = 0; i < rooftop_metric_count(); i++) {
+        const char *name = rooftop_metric_name(i);
+        const char *unit = "";
+        for (size_t k = 0; k < sizeof(endings) / sizeof(endings[0]); k++)
+            if (strcmp(rooftop_metric_unit(i), endings[k].unit) == 0)
+                unit = endings[k].ending;
+        bool counts = strcmp(rooftop_metric_span(i), "total") == 0;
+        if (ends_with(name, "_total") != counts)
+            fail_msg("%s: a counter ends with _total, and nothing else does", name);
+        char expected[64];
+        snprintf(expected, sizeof(expected), "%s%s", unit, counts ? "_total" : "");
+        if (!ends_with(name, expected))
+            fail_msg("%s should end with %s", name, expected);
+    }
+}
+
 static void reads_values_and_reasons(void **state)
 {
     rooftop *handle = *state;
@@ -346,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HANDLE_TEST(lists_devices),
         cmocka_unit_test(walks_the_tables),
+        cmocka_unit_test(names_tell_unit_and_kind),
         HANDLE_TEST(reads_values_and_reasons),
         HANDLE_TEST(reads_words),
         HANDLE_TEST(a_lost_device_has_no_values),

@@ -215,6 +215,29 @@ static void never_makes_the_slow_pcie_call_where_there_is_gpm(void **state)
     assert_int_equal(stage_count_calls(&stage, "nvmlDeviceGetPcieThroughput"), 0);
 }
 
+/* dcgm-exporter#721: PCIe always 0. */
+static void distrusts_pcie_rates_of_0_where_bytes_are_counted(void **state)
+{
+    (void)state;
+    const char *script = "gpu h200\nnvmlGpmMetricsGet 20 -> 0 0\nnvmlGpmMetricsGet 21 -> 0 0\n"
+                         "nvmlDeviceGetFieldValues 197 -> 0 type 1 value 7\n"
+                         "nvmlDeviceGetFieldValues 198 -> 0 type 1 value 9\n"
+                         "at 3\nnvmlDeviceGetFieldValues 198 -> 0 type 1 value 900\n"
+                         "at 6\nnvmlGpmMetricsGet 21 -> 0 5\n";
+    open_script("fake_nvml", script);
+    for (int tick = 0; tick < 30; tick++)
+        read_at(tick * 0.1, 0);
+    expect(METRIC_PCIE_RX, 0);
+    for (int tick = 30; tick < 60; tick++)
+        read_at(tick * 0.1, 0);
+    expect_missing(METRIC_PCIE_RX, ABSENT_NOT_PLAUSIBLE);
+    expect_missing(METRIC_PCIE_TX, ABSENT_NOT_PLAUSIBLE);
+    expect(METRIC_SM_ACTIVE, 0.9625);
+    read_at(6, 0);
+    expect(METRIC_PCIE_RX, 5.0 * 1048576);
+    expect(METRIC_PCIE_TX, 0);
+}
+
 static void labels_power_by_what_it_is(void **state)
 {
     (void)state;
@@ -345,6 +368,30 @@ static void knows_the_sm_shares_that_the_driver_tells(void **state)
     assert_false(process[0].sm_known);
 }
 
+/* A GB10 answers NOT_SUPPORTED, since its memory is the host's (nvtop#426). */
+static void reads_the_hosts_memory_where_it_is_shared(void **state)
+{
+    (void)state;
+    stage_set_time(&stage, 0); /* makes the folder */
+    stage_put_file(&stage, "/proc/meminfo",
+                   "MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    600 kB\n");
+    const char *script = "gpu bare\nnvmlDeviceGetCudaComputeCapability -> 0 12 1\n"
+                         "gpu bare\nnvmlDeviceGetCudaComputeCapability -> 0 12 0\n";
+    open_script("fake_nvml", script);
+    assert_float_equal(stage.counter->devices[0].number[DEVICE_MEMORY_TOTAL], 1024000, 0);
+    read_at(0, 0);
+    expect(METRIC_MEMORY_TOTAL, 1024000);
+    expect(METRIC_MEMORY_FREE, 614400);
+    expect(METRIC_MEMORY_USED, 409600);
+    expect_missing(METRIC_MEMORY_RESERVED, ABSENT_NOT_SUPPORTED);
+    read_at(0, 1);
+    expect_missing(METRIC_MEMORY_TOTAL, ABSENT_NOT_SUPPORTED);
+    stage_put_file(&stage, "/proc/meminfo", "MemTotal: much\n");
+    sample_reset(&stage.sample, ABSENT_FIRST_SAMPLE);
+    read_at(1, 0);
+    expect_missing(METRIC_MEMORY_TOTAL, ABSENT_NOT_SUPPORTED);
+}
+
 static void reads_an_old_library(void **state)
 {
     (void)state;
@@ -428,12 +475,14 @@ int main(void)
         CASE(refuses_impossible_ratios),
         CASE(reads_links_without_gpm),
         CASE(never_makes_the_slow_pcie_call_where_there_is_gpm),
+        CASE(distrusts_pcie_rates_of_0_where_bytes_are_counted),
         CASE(labels_power_by_what_it_is),
         CASE(reads_slow_values_rarely),
         CASE(gives_nothing_where_nothing_is_supported),
         CASE(refuses_sentinels),
         CASE(tells_reserved_memory_from_used),
         CASE(knows_the_sm_shares_that_the_driver_tells),
+        CASE(reads_the_hosts_memory_where_it_is_shared),
         CASE(reads_an_old_library),
         CASE(misses_the_function_that_a_library_lacks),
         CASE(takes_the_newer_call_where_the_older_is_gone),
