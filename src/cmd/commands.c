@@ -3,6 +3,8 @@
 #include <string.h>
 
 extern const struct command command_bench;
+extern const struct command command_calibrate;
+extern const struct command command_ceilings;
 extern const struct command command_counters;
 extern const struct command command_diff;
 extern const struct command command_doctor;
@@ -26,6 +28,8 @@ const struct command *const commands[] = {
     &command_diff,
     &command_waterfall,
     &command_bench,
+    &command_calibrate,
+    &command_ceilings,
     &command_list,
     &command_doctor,
     &command_release,

@@ -34,6 +34,13 @@ enum ceiling ceiling_by_name(const char *name);
 /* The tensor cores' ceiling for operands of a type (LABEL_TYPE_…), or CEILING_COUNT. */
 enum ceiling ceiling_of_tensor(enum label type);
 
+/* The datasheet's figure, in the ceiling's unit: for tensor types and units of arithmetic at the
+ * clock that it assumes, for links after the line code. False where there is none. */
+bool ceiling_datasheet(const struct device *device, enum ceiling ceiling, double *ret);
+
+/* "4.35 TB/s", "671 TFLOP/s", "671 TOP/s", "312 k/s" */
+void ceiling_put_human(struct strbuf *out, enum ceiling ceiling, double value);
+
 enum ceiling_origin {
     CEILING_UNKNOWN,
     CEILING_SHIPPED,  /* measured by others, on another GPU of the same kind: see `how` */
@@ -62,6 +69,13 @@ struct ceilings {
  * shipped for its kind; else CEILING_UNKNOWN. Returns 0; −errno where a store is there and cannot
  * be read: the rest is filled all the same, and `why` says what is wrong. */
 int ceilings_find(const struct device *device, struct ceilings *ret, char *why, size_t why_size);
+
+/* Calls back for all that was ever measured on a GPU, of each store oldest first. Returns as above.
+ */
+int ceilings_each(const char *uuid,
+                  void (*each)(void *context, enum ceiling ceiling,
+                               const struct ceiling_value *value),
+                  void *context, char *why, size_t why_size);
 
 /* What is shipped for this kind of GPU; nothing for a MIG instance. */
 void ceilings_shipped(const struct device *device, struct ceilings *ret);

@@ -10,6 +10,3 @@ const char *cupti_search_override(void);
  * without a slash is for the loader's own search. As root only files come whose whole path belongs
  * to root and cannot be written by others, and none from a person's Python environment. */
 void cupti_search(bool (*visit)(void *context, const char *path), void *context);
-
-/* Root owns the file and every folder above it, and nobody else can write to them. */
-bool cupti_search_is_safe(const char *path);

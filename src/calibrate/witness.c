@@ -1,0 +1,189 @@
+#include "calibrate/witness.h"
+
+#include <math.h>
+
+#include "sol/sol.h"
+
+void witness_begin(struct witness *witness, double now)
+{
+    *witness = (struct witness){.begin = now};
+}
+
+void witness_add(struct witness *witness, const struct sample *sample)
+{
+    if (!(sample->time - sample->interval >= witness->begin))
+        return;
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        if (sample_has(sample, (enum metric)i))
+            stats_add(&witness->metrics[i], sample->value[i]);
+}
+
+static double mean(const struct witness *witness, enum metric metric)
+{
+    const struct stats *stats = &witness->metrics[metric];
+    return stats->count > 0 ? stats->mean : NAN;
+}
+
+/* The counter of the unit that a ceiling is of, or METRIC_COUNT. */
+static enum metric counter_of(enum ceiling ceiling)
+{
+    switch (ceiling) {
+    case CEILING_HBM_READ:
+    case CEILING_HBM_WRITE:
+    case CEILING_HBM_COPY:
+    case CEILING_HBM_TRIAD:
+        return METRIC_DRAM_ACTIVE;
+    case CEILING_L2_READ:
+        return METRIC_L2_ACTIVE;
+    case CEILING_FP64:
+        return METRIC_FP64_ACTIVE;
+    case CEILING_FP32:
+        return METRIC_FP32_ACTIVE;
+    case CEILING_FP16:
+        return METRIC_FP16_ACTIVE;
+    case CEILING_INT32:
+        return METRIC_INT_ACTIVE;
+    case CEILING_TENSOR_FP64:
+    case CEILING_TENSOR_TF32:
+    case CEILING_TENSOR_BF16:
+    case CEILING_TENSOR_FP8:
+    case CEILING_TENSOR_INT8:
+        return METRIC_TENSOR_ACTIVE;
+    case CEILING_PCIE_H2D:
+    case CEILING_PCIE_D2H:
+    case CEILING_NVLINK_SEND:
+        return METRIC_LINK_SOL;
+    default:
+        return METRIC_COUNT;
+    }
+}
+
+void witness_tell(const struct witness *witness, enum ceiling ceiling, struct ceiling_value *value)
+{
+    enum metric counter = counter_of(ceiling);
+    double effective = mean(witness, METRIC_EFFECTIVE_CLOCK);
+    value->clock = isnan(effective) ? mean(witness, METRIC_SM_CLOCK) : effective;
+    value->temperature = mean(witness, METRIC_TEMPERATURE);
+    value->power = mean(witness, METRIC_POWER);
+    value->ratio = counter == METRIC_COUNT ? NAN : mean(witness, counter);
+}
+
+struct comparison {
+    const struct witness *witness;
+    const struct device *device;
+    const struct calibration_work *work;
+    struct witness_row *rows;
+    size_t count;
+};
+
+static void add_row(struct comparison *comparison, enum metric metric, double known,
+                    bool nvml_clock)
+{
+    const struct stats *stats = &comparison->witness->metrics[metric];
+    comparison->rows[comparison->count++] = (struct witness_row){
+        .ceiling = comparison->work->ceiling,
+        .metric = metric,
+        .samples = stats->count,
+        .known = known,
+        .seen = mean(comparison->witness, metric),
+        .nvml_clock = nvml_clock,
+        .old_tensor_path = comparison->work->old_tensor_path,
+    };
+}
+
+/* A pipe's rate as a part of its peak at the clock that the GPU ran at. */
+static void compare_pipe(struct comparison *comparison, enum label pipe, enum label type,
+                         enum metric part, double value)
+{
+    struct sol_peak peak;
+    enum absence why;
+    double effective = mean(comparison->witness, METRIC_EFFECTIVE_CLOCK);
+    double clock = isnan(effective) ? mean(comparison->witness, METRIC_SM_CLOCK) : effective;
+    if (isnan(clock) || !sol_peak(comparison->device, pipe, type, &peak, &why))
+        return;
+    double known = value / (peak.flops * clock /
+                            device_number(comparison->device, DEVICE_MAX_SM_CLOCK, clock));
+    add_row(comparison, METRIC_COMPUTE_SOL, known, isnan(effective));
+    add_row(comparison, counter_of(comparison->work->ceiling), known, isnan(effective));
+    if (part != METRIC_COUNT)
+        add_row(comparison, part, known, isnan(effective));
+}
+
+static void compare_dram(struct comparison *comparison, double read, double written)
+{
+    double peak;
+    enum absence why;
+    if (sol_peak_dram(comparison->device, &peak, &why)) {
+        add_row(comparison, METRIC_MEMORY_SOL, (read + written) / peak, false);
+        add_row(comparison, METRIC_DRAM_ACTIVE, (read + written) / peak, false);
+    }
+    if (read > 0)
+        add_row(comparison, METRIC_DRAM_READ, read, false);
+    if (written > 0)
+        add_row(comparison, METRIC_DRAM_WRITE, written, false);
+}
+
+size_t witness_compare(const struct witness *witness, const struct device *device,
+                       const struct calibration_work *work, double value,
+                       struct witness_row rows[WITNESS_ROWS])
+{
+    struct comparison comparison = {witness, device, work, rows, 0};
+    switch (work->ceiling) {
+    case CEILING_HBM_READ:
+        compare_dram(&comparison, value, 0);
+        break;
+    case CEILING_HBM_WRITE:
+        compare_dram(&comparison, 0, value);
+        break;
+    case CEILING_HBM_COPY:
+        compare_dram(&comparison, value / 2, value / 2);
+        break;
+    case CEILING_HBM_TRIAD:
+        compare_dram(&comparison, value * 2 / 3, value / 3);
+        break;
+    case CEILING_FP64:
+        compare_pipe(&comparison, LABEL_PIPE_FP64, LABEL_TYPE_FP64, METRIC_COUNT, value);
+        break;
+    case CEILING_FP32:
+        compare_pipe(&comparison, LABEL_PIPE_FP32, LABEL_TYPE_FP32, METRIC_COUNT, value);
+        break;
+    case CEILING_FP16:
+        compare_pipe(&comparison, LABEL_PIPE_FP16, LABEL_TYPE_BF16, METRIC_COUNT, value);
+        break;
+    case CEILING_INT32:
+        compare_pipe(&comparison, LABEL_PIPE_INT, LABEL_TYPE_INT32, METRIC_COUNT, value);
+        break;
+    case CEILING_TENSOR_FP64:
+        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_FP64, METRIC_TENSOR_DFMA_ACTIVE,
+                     value);
+        break;
+    case CEILING_TENSOR_TF32:
+        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_TF32, METRIC_TENSOR_HMMA_ACTIVE,
+                     value);
+        break;
+    case CEILING_TENSOR_BF16:
+        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_BF16, METRIC_TENSOR_HMMA_ACTIVE,
+                     value);
+        break;
+    case CEILING_TENSOR_FP8:
+        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_FP8, METRIC_TENSOR_HMMA_ACTIVE,
+                     value);
+        break;
+    case CEILING_TENSOR_INT8:
+        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_INT8, METRIC_TENSOR_IMMA_ACTIVE,
+                     value);
+        break;
+    case CEILING_PCIE_H2D:
+        add_row(&comparison, METRIC_PCIE_RX, value, false);
+        break;
+    case CEILING_PCIE_D2H:
+        add_row(&comparison, METRIC_PCIE_TX, value, false);
+        break;
+    case CEILING_NVLINK_SEND:
+        add_row(&comparison, METRIC_NVLINK_TX, value, false);
+        break;
+    default:
+        break;
+    }
+    return comparison.count;
+}

@@ -1,0 +1,243 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd/ceiling_table.h"
+#include "cmd/common.h"
+#include "metric/units.h"
+#include "store/ceiling.h"
+
+/* Repeats differ by less; so much less is worth a look at the GPU. */
+static const double SLOWER_RATIO = 0.05;
+
+struct settings {
+    struct watch_options watch;
+    const char *format;
+};
+
+static const struct option_row options[] = {
+    {.name = "format",
+     .letter = 'f',
+     .kind = OPTION_CHOICE,
+     .offset = offsetof(struct settings, format),
+     .argument = "FORM",
+     .help = "text or json (text)",
+     .choices = "text|json"},
+    OPTION_SOURCE(struct settings, watch),
+    OPTION_GPU(struct settings, watch),
+    OPTIONS_END,
+};
+
+struct row {
+    const struct device *device;
+    struct ceilings found, shipped;
+    struct ceiling_value best[CEILING_COUNT]; /* ever measured on this GPU */
+    double neighbours[CEILING_COUNT];         /* median of other GPUs of this kind, or NAN */
+};
+
+static void take_best(void *context, enum ceiling ceiling, const struct ceiling_value *value)
+{
+    struct ceiling_value *best = &((struct row *)context)->best[ceiling];
+    if (best->origin == CEILING_UNKNOWN || value->value > best->value)
+        *best = *value;
+}
+
+static int read_row(struct row *row, const struct device *device, char *why, size_t why_size)
+{
+    *row = (struct row){.device = device};
+    ceilings_shipped(device, &row->shipped);
+    int r = ceilings_find(device, &row->found, why, why_size);
+    return r < 0 ? r : ceilings_each(device->text[DEVICE_UUID], take_best, row, why, why_size);
+}
+
+static void find_neighbours(struct row *rows, size_t count, struct row *row, double *values)
+{
+    for (size_t i = 0; i < CEILING_COUNT; i++) {
+        size_t found = 0;
+        double spread;
+        row->neighbours[i] = NAN;
+        for (size_t k = 0; k < count; k++)
+            if (&rows[k] != row && rows[k].found.of[i].origin == CEILING_MEASURED &&
+                strcmp(rows[k].device->text[DEVICE_NAME], row->device->text[DEVICE_NAME]) == 0)
+                values[found++] = rows[k].found.of[i].value;
+        if (found > 0)
+            calibration_summary(values, found, &row->neighbours[i], &spread);
+    }
+}
+
+static bool is_slower(double value, double than)
+{
+    return isfinite(than) && value < than * (1 - SLOWER_RATIO);
+}
+
+static void put_finding(const struct row *row, enum ceiling ceiling, double than, const char *what,
+                        struct strbuf *out)
+{
+    double value = row->found.of[ceiling].value;
+    if (!is_slower(value, than))
+        return;
+    strbuf_printf(out, "slower: %s is %.0f %% below %s, ", ceiling_info(ceiling)->name,
+                  (1 - value / than) * 100, what);
+    ceiling_put_human(out, ceiling, than);
+    strbuf_putc(out, '\n');
+}
+
+static double best_of(const struct row *row, enum ceiling ceiling)
+{
+    const struct ceiling_value *best = &row->best[ceiling];
+    return best->origin == CEILING_MEASURED ? best->value : NAN;
+}
+
+static double shipped_of(const struct row *row, enum ceiling ceiling)
+{
+    const struct ceiling_value *shipped = &row->shipped.of[ceiling];
+    return shipped->origin == CEILING_SHIPPED ? shipped->value : NAN;
+}
+
+static void put_findings(const struct row *row, struct strbuf *out)
+{
+    for (size_t i = 0; i < CEILING_COUNT; i++) {
+        enum ceiling ceiling = (enum ceiling)i;
+        if (row->found.of[i].origin != CEILING_MEASURED)
+            continue;
+        char what[96];
+        struct tm day;
+        time_t seconds = (time_t)row->best[i].time;
+        localtime_r(&seconds, &day);
+        strftime(what, sizeof(what), "the best that this GPU did, on %Y-%m-%d", &day);
+        put_finding(row, ceiling, best_of(row, ceiling), what, out);
+        put_finding(row, ceiling, row->neighbours[i], "the other GPUs of this kind here", out);
+        put_finding(row, ceiling, shipped_of(row, ceiling), "what is shipped for this kind", out);
+    }
+}
+
+static bool was_calibrated(const struct row *row)
+{
+    for (size_t i = 0; i < CEILING_COUNT; i++)
+        if (row->found.of[i].origin == CEILING_MEASURED)
+            return true;
+    return false;
+}
+
+static void put_text(const struct row *rows, size_t count, struct strbuf *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            strbuf_putc(out, '\n');
+        ceiling_table_title(rows[i].device, out);
+        ceiling_table_put(rows[i].device, &rows[i].found, out);
+        put_findings(&rows[i], out);
+        if (!was_calibrated(&rows[i]))
+            strbuf_puts(out, "Not measured on this GPU yet: run 'rooftop calibrate'.\n");
+    }
+}
+
+static void put_json_ceiling(const struct row *row, enum ceiling ceiling, struct json *json)
+{
+    const struct ceiling_value *value = &row->found.of[ceiling];
+    bool measured = value->origin == CEILING_MEASURED;
+    const struct {
+        const char *key, *word;
+        double than;
+    } others[] = {
+        {"best", "itself", best_of(row, ceiling)},
+        {"neighbours", "neighbours", row->neighbours[ceiling]},
+        {"shipped", "shipped", shipped_of(row, ceiling)},
+    };
+    json_object_begin(json);
+    ceiling_table_json(row->device, ceiling, value, json);
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        json_key(json, others[i].key);
+        json_add_number_digits(json, others[i].than, 6);
+    }
+    json_key(json, "slower_than");
+    json_array_begin(json);
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        if (measured && is_slower(value->value, others[i].than))
+            json_add_text(json, others[i].word);
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void put_json(const struct row *rows, size_t count, struct strbuf *out)
+{
+    struct json json = json_start(out);
+    json_object_begin(&json);
+    json_key(&json, "gpus");
+    json_array_begin(&json);
+    for (size_t i = 0; i < count; i++) {
+        json_object_begin(&json);
+        json_key(&json, "index");
+        json_add_integer(&json, rows[i].device->index);
+        json_key(&json, "uuid");
+        json_add_text_or_null(&json, rows[i].device->text[DEVICE_UUID]);
+        json_key(&json, "name");
+        json_add_text_or_null(&json, rows[i].device->text[DEVICE_NAME]);
+        json_key(&json, "ceilings");
+        json_array_begin(&json);
+        for (size_t k = 0; k < CEILING_COUNT; k++)
+            if (rows[i].found.of[k].origin != CEILING_UNKNOWN)
+                put_json_ceiling(&rows[i], (enum ceiling)k, &json);
+        json_array_end(&json);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
+    json_object_end(&json);
+    strbuf_putc(out, '\n');
+}
+
+static int show(const struct command *command, const struct settings *settings,
+                const struct monitor *monitor, struct row *rows, double *values)
+{
+    size_t count = monitor_count(monitor);
+    for (size_t i = 0; i < count; i++) {
+        char why[512];
+        if (read_row(&rows[i], monitor_device(monitor, i), why, sizeof(why)) < 0)
+            return run_error(command, "%s", why);
+    }
+    for (size_t i = 0; i < count; i++)
+        find_neighbours(rows, count, &rows[i], values);
+    struct strbuf out = {0};
+    if (settings->format[0] == 'j')
+        put_json(rows, count, &out);
+    else
+        put_text(rows, count, &out);
+    int code = output_all(command, &out);
+    strbuf_free(&out);
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct settings settings = {.format = "text"};
+    enum options_result result = options_parse_all(command, argc, argv, &settings);
+    if (result != OPTIONS_GO)
+        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+    struct monitor *monitor;
+    int code = watch_open(command, &settings.watch, 0, &monitor);
+    if (code != EXIT_DONE)
+        return code;
+    size_t count = monitor_count(monitor);
+    struct row *rows = calloc(count + 1, sizeof(*rows));
+    double *values = calloc(count + 1, sizeof(*values));
+    code = rows && values ? show(command, &settings, monitor, rows, values)
+                          : run_error(command, "out of memory");
+    free(values);
+    free(rows);
+    monitor_close(monitor);
+    return code;
+}
+
+const struct command command_ceilings = {
+    .name = "ceilings",
+    .summary = "List what each GPU can do at best, and which has become slower",
+    .operands = "",
+    .options = options,
+    .more =
+        "Ceilings are measured by 'rooftop calibrate'; where that was not done, those of another\n"
+        "GPU of the same kind are shown, where some are shipped. A ceiling that is more than 5 %\n"
+        "below its best, below the other GPUs of its kind or below what is shipped is named.\n",
+    .run = run,
+};

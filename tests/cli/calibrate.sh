@@ -1,0 +1,208 @@
+. "$SOURCE_ROOT/tests/lib.sh"
+jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
+
+fake=$BUILD_ROOT/tests/fake
+ROOFTOP_NVML=$fake/libfake_nvml.so
+ROOFTOP_CUDA=$fake/libfake_cuda.so
+ROOFTOP_CUBLASLT=$fake/libfake_cuda.so
+ROOFTOP_CUPTI=$PWD/none
+FAKE_NVML_SCRIPT=$PWD/nvml
+ROOFTOP_FAKE_CUDA=$PWD/cuda
+XDG_DATA_HOME=$PWD/data
+export ROOFTOP_NVML ROOFTOP_CUDA ROOFTOP_CUBLASLT ROOFTOP_CUPTI FAKE_NVML_SCRIPT ROOFTOP_FAKE_CUDA XDG_DATA_HOME
+store=$XDG_DATA_HOME/rooftop/ceilings.db
+
+idle_gpu() {
+    cat >nvml <<'END'
+gpu h200
+processes compute
+processes mps
+processes graphics
+nvmlDeviceGetUtilizationRates -> 0 0 0
+nvmlGpmMetricsGet 1 -> 0 0
+END
+}
+calibrate() {
+    rm -f left
+    "$ROOFTOP" calibrate "$@"
+}
+# all_is_free NAME: the driver got everything back.
+all_is_free() {
+    expect_text left '^left: 0 contexts 0 memory 0 host 0 streams 0 events 0 modules 0 blas' "$1: all is freed"
+}
+# stored CEILING: the newest value, in millions.
+stored() {
+    sqlite3 "$store" "SELECT round(value / 1e6) FROM ceiling WHERE kind = '$1' ORDER BY time DESC LIMIT 1"
+}
+
+# 132 SMs, 8 blocks of 256 threads on each: 270336 threads. An array is whole rounds of 4 × threads ×
+# 16 bytes: 62 of them in 1 GiB. In a third of 50 MiB of L2 is one of them, which is read 64 times. A
+# round of chains is 64 multiply-adds, and there are 2048; products are of 8192.
+idle_gpu
+cat >cuda <<END
+time rooftop_read 0.001
+time rooftop_write 0.0005
+time rooftop_copy 0.001
+time rooftop_triad 0.001
+time rooftop_fp64 0.002
+time rooftop_fp32 0.001
+time rooftop_fp16 0.001
+time rooftop_int32 0.004
+time rooftop_tensor_int8 0.0001
+time product1 0.02
+time product0 0.004
+time product14 0.002
+time product28 0.001
+time product3 0.0015
+time rooftop_empty 0.000002
+rate h2d 5e10
+rate d2h 4e10
+log $PWD/left
+END
+expect_exit 0 "all ceilings" calibrate
+all_is_free "all ceilings"
+expect_text left 'most 4096 MiB' "4 GiB of device memory at most"
+cp out table
+array=$((62 * 4 * 270336 * 16))
+product=$((2 * 8192 * 8192 * 8192))
+cat >known <<END
+hbm_read $((array / 1000))
+hbm_write $((array * 2 / 1000))
+hbm_copy $((array * 2 / 1000))
+hbm_triad $((array * 3 / 1000))
+l2_read $((270336 * 4 * 16 * 64 / 1000))
+fp64 $((270336 * 2048 * 128 / 2000))
+fp32 $((270336 * 2048 * 128 / 1000))
+fp16 $((270336 * 2048 * 256 / 1000))
+int32 $((270336 * 2048 * 128 / 4000))
+tensor_fp64 $((product / 20000))
+tensor_tf32 $((product / 4000))
+tensor_bf16 $((product / 2000))
+tensor_fp8 $((product / 1000))
+tensor_int8 $((2 * 16 * 8 * 32 * 4 * 2048 * 132 * 8 * 8 / 100))
+pcie_h2d 50000
+pcie_d2h 40000
+END
+# Times are milliseconds in single precision.
+while read -r ceiling value; do
+    echo "$ceiling $value $(stored "$ceiling")"
+done <known | awk '{ print $1, ($3 > $2 * 0.999 && $3 < $2 * 1.001 ? $2 : $3) }' >found
+expect_same found known "each ceiling is the known one"
+sqlite3 "$store" "SELECT round(value / 1000) FROM ceiling WHERE kind = 'launch_rate'" >rate
+expect_text rate '^500\.0$' "the launch rate is the known one"
+expect_text table '^tensor_int8 .* own kernel, mma.sync \(about 2/3' "the faster of library and own kernel counts, and is named"
+expect_text table '^tensor_bf16 .* cuBLASLt 13\.1$' "the library is named"
+expect_text table '^nvlink_send +not measured: there is no second GPU' "what was not measured says why"
+sqlite3 "$store" "SELECT driver, spread < 1e-3 FROM ceiling WHERE kind = 'fp32'" >driver
+echo '580.159.04|1' >expected
+expect_same driver expected "driver and spread are stored"
+
+expect_exit 0 "the list" "$ROOFTOP" ceilings
+expect_text out '^fp32 +70\.9 TFLOP/s' "what was measured is listed"
+! grep -q 'below the best' out
+result $? "nothing is slower than it was"
+sed -i 's/^time product28 .*/time product28 0.0011/' cuda
+expect_exit 0 "once more, slower" calibrate --only tensor_fp8
+expect_exit 0 "the list" "$ROOFTOP" ceilings
+expect_text out '^slower: tensor_fp8 is 9 % below the best that this GPU did, on 20' "a GPU that has become slower is told"
+"$ROOFTOP" ceilings --format json | "$jsoncheck" gpus.0.ceilings.12.ceiling gpus.0.ceilings.12.slower_than.0 >values
+echo '"tensor_fp8" "itself"' >expected
+expect_same values expected "the same as JSON"
+
+# Without cuBLASLt, and where it has not all types.
+ROOFTOP_CUBLASLT=$PWD/none
+expect_exit 0 "without cuBLASLt" calibrate --only tensor_bf16,tensor_fp8
+expect_text out '^tensor_bf16 .* own kernel, mma\.sync' "kernels of one's own take its place"
+expect_text out '^tensor_fp8 +not measured: it takes cuBLASLt' "and what has none says so"
+ROOFTOP_CUBLASLT=$fake/libfake_cuda.so
+echo 'no product 14' >>cuda
+expect_exit 0 "cuBLASLt without a type" calibrate --only tensor_bf16
+expect_text out '^tensor_bf16 .* own kernel, mma\.sync' "a kernel of one's own takes its place"
+
+# Counters beside the truth: 274.9 of 494.7 TFLOP/s at 1830 MHz, while NVML says 1485 MHz.
+echo "pace 1" >>cuda
+cat >>nvml <<'END'
+nvmlGpmMetricsGet 5 -> 0 68.5
+nvmlGpmMetricsGet 7 -> 0 68.5
+nvmlGpmMetricsGet 21 -> 0 51000
+END
+rm -f "$store"
+expect_exit 0 "verify" calibrate --verify --only tensor_tf32,pcie_h2d --format json
+"$jsoncheck" errors.0.metric errors.0.true errors.0.counted errors.0.error_points errors.0.note <out >values
+expect_text values '^"compute_sol_ratio" 0\.684[0-9]* 0\.685 0\.0[0-9]* "truth at NVML' "Compute SOL beside the truth"
+"$jsoncheck" errors.3.metric errors.3.true errors.3.counted errors.3.error_percent <out >values
+expect_text values '^"pcie_rx_bytes_per_second" (50000|49999)[0-9.]* 53477376000\.0 6\.95' "PCIe beside the truth"
+[ ! -e "$store" ]
+result $? "it stores nothing"
+sed -i '/^pace/d' cuda
+
+# Somebody else is there.
+printf 'gpu h200\nprocesses compute 1:1000000\n' >nvml
+expect_exit 1 "a process on the GPU" calibrate
+expect_text err '^rooftop calibrate: GPU 0 is in use: .*PID 1\)' "it is named"
+[ ! -e left ]
+result $? "CUDA is not even loaded"
+expect_exit 0 "with --force" calibrate --force --only fp32
+all_is_free "with --force"
+[ ! -e "$store" ]
+result $? "what was measured beside other work is not stored"
+idle_gpu
+echo 'nvmlDeviceGetUtilizationRates -> 0 40 0' >>nvml
+expect_exit 1 "a busy GPU without a process to be seen" calibrate
+expect_text err 'nvml_utilization_ratio is 40 %' "it says what is busy"
+idle_gpu
+
+# What can fail.
+cp cuda usual
+fails() {
+    line=$1 name=$2 pattern=$3
+    { cat usual; echo "$line"; } >cuda
+    expect_exit 1 "$name" calibrate
+    expect_text err "$pattern" "$name: the reason"
+    all_is_free "$name"
+}
+fails 'fail cuMemAlloc 2' "no device memory" 'cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY'
+fails 'free 900000000' "little device memory" '858 MiB of device memory are free'
+fails 'fail cuModuleLoadData 218' "kernels that the driver refuses" 'loading the kernels: '
+fails 'fail cuLaunchKernel 719 40' "a launch fails in the middle" 'launching a kernel: CUDA_ERROR_LAUNCH_FAILED'
+fails 'fail cuEventQuery 700 30' "a kernel fails in the middle" 'running a kernel: '
+fails 'interrupt 40' "Ctrl-C in the middle" 'stopped; the GPU is free again'
+[ ! -e "$store" ]
+result $? "nothing is stored after a failure"
+{ cat usual; echo 'devices 0'; } >cuda
+expect_exit 3 "CUDA does not see the GPU" calibrate
+expect_text err 'CUDA_VISIBLE_DEVICES' "it says what to check"
+cp usual cuda
+ROOFTOP_CUDA=$fake/libfake_cuda_no_launch.so
+expect_exit 1 "a driver without a function" calibrate
+expect_text err 'has no function cuLaunchKernel' "it is named"
+ROOFTOP_CUDA=$PWD/none
+expect_exit 3 "no driver" calibrate
+ROOFTOP_CUDA=$fake/libfake_cuda.so
+XDG_DATA_HOME=/proc
+expect_exit 1 "a store that cannot be written" calibrate --only fp32
+expect_text err 'cannot store the ceilings: /proc/rooftop' "its path is named"
+XDG_DATA_HOME=$PWD/data
+
+expect_exit 2 "no such ceiling" calibrate --only fp31
+expect_text err "no ceiling 'fp31'" "it is named"
+printf 'device uuid=GPU-A name="NVIDIA H200"\nat 0\nend 1\n' >gpus.sim
+expect_exit 2 "a recording" calibrate --source sim:gpus.sim
+expect_exit 0 "shipped ceilings" "$ROOFTOP" ceilings --source sim:gpus.sim
+expect_text out '^tensor_bf16 .* measured on one H200' "they are marked"
+expect_text out "^Not measured on this GPU yet: run 'rooftop calibrate'" "and the way to better ones is told"
+
+# A sick GPU among its neighbours.
+printf 'device uuid=GPU-%s name=X\n' A B C >gpus.sim
+printf 'device uuid=GPU-D name=Y\nat 0\nend 1\n' >>gpus.sim
+calibrate --only fp32 >/dev/null
+sqlite3 "$store" "DELETE FROM ceiling; INSERT INTO ceiling(uuid, kind, time, value) VALUES
+    ('GPU-A', 'fp32', 1.7e9, 50e12), ('GPU-B', 'fp32', 1.7e9, 51e12),
+    ('GPU-C', 'fp32', 1.7e9, 40e12), ('GPU-D', 'fp32', 1.7e9, 10e12)"
+"$ROOFTOP" ceilings --source sim:gpus.sim >out
+grep -c '^slower' out >count
+echo 1 >expected
+expect_same count expected "only one is slower than its neighbours"
+expect_text out '^slower: fp32 is 21 % below the other GPUs of this kind here, 50\.5 TFLOP/s' "by as much as it is"
+
+finish
