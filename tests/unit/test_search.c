@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/search.h"
 #include "base/util.h"
 #include "cmocka_test.h"
 
@@ -74,13 +75,13 @@ static void a_folder_with_wildcards_is_no_environment(void **state)
 static void trusts_only_what_root_alone_can_write(void **state)
 {
     (void)state;
-    assert_true(cupti_search_is_safe("/proc/version"));
-    assert_false(cupti_search_is_safe(library));
-    assert_false(cupti_search_is_safe("/not/there"));
+    assert_true(library_is_roots_alone("/proc/version"));
+    assert_false(library_is_roots_alone(library));
+    assert_false(library_is_roots_alone("/not/there"));
     char link[PATH_MAX];
     snprintf(link, sizeof(link), "%s/link", root);
     assert_int_equal(symlink("/proc/version", link), 0);
-    assert_true(cupti_search_is_safe(link)); /* what it leads to counts */
+    assert_true(library_is_roots_alone(link)); /* what it leads to counts */
     unlink(link);
 }
 
