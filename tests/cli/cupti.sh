@@ -55,6 +55,7 @@ expect_text out 'no libcupti was found' "doctor says that the library is missing
 
 # Another program asks for the counters: of this program's helper, and of no other test's.
 printf 'value gpc__cycles 1.5e9\nlog %s/log\n' "$PWD" >counters
+ulimit -c unlimited 2>/dev/null
 "$ROOFTOP" stat --source cupti --interval 0.1 --format csv -m effective_clock_hertz >stream &
 stat=$!
 tries=0
@@ -67,7 +68,9 @@ for status in /proc/[0-9]*/status; do
     grep -q "^PPid:[[:space:]]*$stat\$" "$status" 2>/dev/null || continue
     process=${status%/status}
     ln -s "$process" "root/proc/${process#/proc/}"
+    cat "$process/limits" >limits
 done
+expect_text limits '^Max core file size +0 +0 ' "the helper leaves no core files"
 ROOFTOP_HOST_ROOT=$PWD/root
 export ROOFTOP_HOST_ROOT
 expect_exit 0 "release" "$ROOFTOP" release --for 30s

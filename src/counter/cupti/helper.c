@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -249,6 +250,8 @@ int cupti_helper_run(const struct cupti_helper_config *config, int in, int out)
 {
     struct helper helper = {.config = config, .in = in, .out = out, .signals = -1};
     prctl(PR_SET_NAME, CUPTI_HELPER_NAME);
+    /* A library that crashes again and again would fill the disk. */
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
     int r = catch_signals(&helper);
     watch(&helper, true);
     if (r == 0)
