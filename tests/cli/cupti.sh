@@ -55,6 +55,7 @@ expect_text out 'no libcupti was found' "doctor says that the library is missing
 
 # Another program asks for the counters: of this program's helper, and of no other test's.
 printf 'value gpc__cycles 1.5e9\nlog %s/log\n' "$PWD" >counters
+# shellcheck disable=SC3045 # dash and bash have -c
 ulimit -c unlimited 2>/dev/null
 "$ROOFTOP" stat --source cupti --interval 0.1 --format csv -m effective_clock_hertz >stream &
 stat=$!

@@ -21,6 +21,21 @@ done >"$scratch/broken"
 result $? "every file that a document names exists"
 sed 's/^/# /' "$scratch/broken"
 
+# The tests that docs/FIELD-FAILURES.md names: "`test_X` name, name; `folder/file`".
+sed -n 's/^|[^|]*| \(.*\) |$/\1/p' docs/FIELD-FAILURES.md | tr ';' '\n' | while read -r part; do
+    for file in $(echo "$part" | grep -o '`[a-z_]*/[a-z_.]*`' | tr -d '`'); do
+        [ -e "tests/$file" ] || [ -e "$file" ] || echo "$file does not exist"
+    done
+    unit=$(echo "$part" | sed -n 's/^ *`\(test_[a-z_]*\)`.*/\1/p')
+    [ -n "$unit" ] || continue
+    for name in $(echo "${part#*\` }" | grep -o '[a-z_0-9]*_[a-z_0-9]*'); do
+        grep -q "^static void $name(" "tests/unit/$unit.c" || echo "tests/unit/$unit.c has no $name"
+    done
+done >"$scratch/untested"
+[ ! -s "$scratch/untested" ]
+result $? "docs/FIELD-FAILURES.md names tests that there are"
+sed 's/^/# /' "$scratch/untested"
+
 for page in docs/*.md; do
     grep -q "]($page)" README.md || echo "README.md does not lead to $page"
 done >"$scratch/unlinked"

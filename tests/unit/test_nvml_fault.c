@@ -162,6 +162,7 @@ static void reads_instances(void **state)
     const char *script = "gpu h200\nnvmlDeviceGetMigMode -> 0 1 1\n"
                          "nvmlDeviceGetUtilizationRates -> 3\nnvmlGpmSampleGet -> 3\n"
                          "mig 2\nnvmlDeviceGetGpuInstanceId -> 0 3\n"
+                         "nvmlDeviceGetProcessUtilization -> 0 55 0\n"
                          "processes compute 55:1000:3:0\n";
     open_script("fake_nvml", script);
     read_at(0, 0);
@@ -178,6 +179,7 @@ static void reads_instances(void **state)
     expect_missing(METRIC_SM_CLOCK, ABSENT_SHARED_MIG);
     assert_int_equal(stage.processes.count, 1);
     assert_int_equal(stage.processes.process[0].pid, 55);
+    assert_false(stage.processes.process[0].sm_known); /* which is not 0 % */
 }
 
 static void counts_xid_errors(void **state)
