@@ -154,10 +154,8 @@ static int take_memory(struct gpu *gpu, char *why, size_t why_size)
     gpu->memory_bytes = bytes;
     r = gpu_check(gpu->driver, gpu->driver->host_allocate(&gpu->host, HOST_BYTES, 0),
                   "cuMemHostAlloc", why, why_size);
-    if (r == 0) {
+    if (r == 0)
         gpu->host_bytes = HOST_BYTES;
-        memset(gpu->host, 0x5a, HOST_BYTES);
-    }
     return r;
 }
 
