@@ -47,7 +47,7 @@ struct rooftop_failure {
  * source    as `rooftop --source` takes it: "auto", "nvml", "replay:FILE", "replay:FILE@SPEED",
  *           "sim:FILE", …; NULL for $ROOFTOP_SOURCE, or auto where that is not set
  * gpus      the GPUs to sample, comma-separated: index, UUID or a unique start of it, PCI address,
- *           MIG UUID; NULL for all
+ *           a MIG instance by "0/1" or its UUID; NULL for all
  * interval  seconds between two frames, 0.001 to 86400, in recorded time for a recording; 0 for
  *           the recording's own interval, or 0.1. Many counters advance every 0.1 s only.
  * failure   filled on failure; may be NULL

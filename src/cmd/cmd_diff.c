@@ -47,7 +47,7 @@ static const struct option_row options[] = {
      .kind = OPTION_TEXT,
      .offset = offsetof(struct settings, gpus),
      .argument = "GPU[,GPU]",
-     .help = "Only these: index, UUID or its start, PCI address, MIG UUID"},
+     .help = "Only these: index, UUID or its start, PCI address; MIG: 0/1 or UUID"},
     OPTIONS_END,
 };
 

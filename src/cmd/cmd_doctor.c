@@ -297,10 +297,9 @@ static void check_all_metrics(struct report *report, const struct monitor *monit
             const struct device *device = monitor_device(monitor, k);
             if (!same_absences(&seen[i], &seen[k]))
                 continue;
+            char place[DEVICE_PLACE_SIZE];
             strbuf_puts(&names, k > i ? ", " : "");
-            if (device_is_mig(device))
-                strbuf_printf(&names, "%.0f/", device->number[DEVICE_PARENT]);
-            strbuf_printf(&names, "%u", device->index);
+            strbuf_puts(&names, device_place(device, place));
         }
         report_section(report, NULL, "Metrics of GPU %s", strbuf_text(&names));
         strbuf_free(&names);

@@ -38,15 +38,11 @@ static const char *text_of(const struct device *device, enum device_text text)
 
 static void put_device(const struct device *device, struct strbuf *out)
 {
-    char place[32];
+    char place[DEVICE_PLACE_SIZE];
     struct strbuf memory = {0};
-    if (device_is_mig(device))
-        snprintf(place, sizeof(place), "%.0f/%u", device->number[DEVICE_PARENT], device->index);
-    else
-        snprintf(place, sizeof(place), "%u", device->index);
     if (device_knows(device, DEVICE_MEMORY_TOTAL))
         metric_put_human(&memory, METRIC_MEMORY_TOTAL, device->number[DEVICE_MEMORY_TOTAL]);
-    strbuf_printf(out, "%-5s", place);
+    strbuf_printf(out, "%-5s", device_place(device, place));
     put_number(device, DEVICE_CUDA_INDEX, 4, out);
     strbuf_printf(out, "  %-16s  %9s", text_of(device, DEVICE_PCI_ADDRESS),
                   memory.length > 0 ? strbuf_text(&memory) : "-");

@@ -35,7 +35,7 @@ struct watch_options {
      .kind = OPTION_TEXT,                                                                          \
      .offset = offsetof(type, member.gpus),                                                        \
      .argument = "GPU[,GPU]",                                                                      \
-     .help = "Only these: index, UUID or its start, PCI address, MIG UUID"}
+     .help = "Only these: index, UUID or its start, PCI address; MIG: 0/1 or UUID"}
 #define OPTION_INTERVAL(type, member, usual)                                                       \
     {.name = "interval",                                                                           \
      .letter = 'i',                                                                                \

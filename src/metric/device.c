@@ -1,6 +1,7 @@
 #include "metric/device.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/utf8.h"
 
@@ -41,4 +42,14 @@ void device_set_number(struct device *device, enum device_number number, double 
         return;
     device->number[number] = value;
     device->known |= UINT32_C(1) << number;
+}
+
+const char *device_place(const struct device *device, char ret[DEVICE_PLACE_SIZE])
+{
+    if (device_is_mig(device))
+        snprintf(ret, DEVICE_PLACE_SIZE, "%u/%u", (unsigned)device->number[DEVICE_PARENT],
+                 device->index);
+    else
+        snprintf(ret, DEVICE_PLACE_SIZE, "%u", device->index);
+    return ret;
 }

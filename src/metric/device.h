@@ -62,3 +62,7 @@ static inline bool device_is_mig(const struct device *device)
 {
     return device_knows(device, DEVICE_PARENT);
 }
+
+/* How people see and give its place: "2", or "2/0" for a MIG instance of GPU 2. */
+enum { DEVICE_PLACE_SIZE = 24 };
+const char *device_place(const struct device *device, char ret[DEVICE_PLACE_SIZE]);

@@ -10,8 +10,8 @@ struct monitor;
 struct monitor_config {
     const char
         *source;       /* "auto", "nvml", "replay:FILE[@SPEED]", …; NULL: $ROOFTOP_SOURCE or auto */
-    const char *gpus;  /* comma-separated: index, UUID or a unique start of it, PCI address, MIG
-                          UUID; NULL for all */
+    const char *gpus;  /* comma-separated: index, UUID or a unique start of it, PCI address; of MIG
+                          "0/1" or UUID; NULL for all */
     const char *clock; /* when CUPTI's counters run: "burst", "continuous" or "off"; NULL: as the
                           source likes */
     double interval;   /* seconds, 1 ms to 24 h; 0: the recording's own, or 0.1 */

@@ -1,13 +1,10 @@
 #include "monitor/select.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#include "base/parse.h"
 
 enum { LONGEST_INDEX = 4 }; /* digits */
 
@@ -77,11 +74,20 @@ static int fail(struct counter_failure *failure, const char *text, const char *w
     return -EINVAL;
 }
 
-/* Returns how many devices it means, with one of them in *ret. */
-static size_t find_index(const struct counter *counter, uint64_t index, size_t *ret)
+/* "2", or "2/0" for an instance. A short number is no start of a UUID: --gpu 7 must not mean
+ * GPU-7… */
+static bool is_place(const char *text)
 {
+    size_t digits = strspn(text, "0123456789");
+    return digits > 0 && digits <= LONGEST_INDEX && (text[digits] == '\0' || text[digits] == '/');
+}
+
+/* Returns how many devices it means, with one of them in *ret. */
+static size_t find_place(const struct counter *counter, const char *text, size_t *ret)
+{
+    char place[DEVICE_PLACE_SIZE];
     for (size_t i = 0; i < counter->device_count; i++)
-        if (!device_is_mig(&counter->devices[i]) && counter->devices[i].index == index) {
+        if (strcmp(device_place(&counter->devices[i], place), text) == 0) {
             *ret = i;
             return 1;
         }
@@ -119,12 +125,10 @@ static size_t find_uuid(const struct counter *counter, const char *text, size_t 
 static int find_device(const struct counter *counter, const char *text, size_t *ret,
                        struct counter_failure *failure)
 {
-    uint64_t index;
     struct pci_address address;
     size_t matches;
-    /* A short number is an index and no start of a UUID: --gpu 7 must not mean GPU-7… */
-    if (strlen(text) <= LONGEST_INDEX && parse_unsigned(text, &index) == 0)
-        matches = find_index(counter, index, ret);
+    if (is_place(text))
+        matches = find_place(counter, text, ret);
     else if (parse_pci(text, &address))
         matches = find_pci(counter, &address, ret);
     else

@@ -76,7 +76,7 @@ static void put_cell(const struct draw *draw, const struct process_row *row,
         snprintf(text, sizeof(text), "%s", row->user[0] ? row->user : "-");
         break;
     case COLUMN_GPU:
-        snprintf(text, sizeof(text), "%u", draw->model->devices[row->device].device.index);
+        device_place(&draw->model->devices[row->device].device, text);
         break;
     case COLUMN_TYPE:
         snprintf(text, sizeof(text), "%s", type_word(row->kinds));

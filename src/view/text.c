@@ -226,22 +226,14 @@ static void put_silence(const struct reading *reading, struct strbuf *out)
         strbuf_printf(out, " (%s)", strerror(-reading->error));
 }
 
-static void put_place(const struct device *device, struct strbuf *cell, struct strbuf *out)
-{
-    strbuf_clear(cell);
-    if (device_is_mig(device))
-        strbuf_printf(cell, "%.0f/", device->number[DEVICE_PARENT]);
-    strbuf_printf(cell, "%u", device->index);
-    put_cell(out, strbuf_text(cell), 3, false);
-}
-
 static void write_gpu(struct view *view, const char *time, const struct view_gpu *gpu,
                       struct strbuf *out)
 {
+    char place[DEVICE_PLACE_SIZE];
     struct strbuf cell = {0};
     size_t start = out->length;
     strbuf_printf(out, "%-10s", time);
-    put_place(gpu->device, &cell, out);
+    put_cell(out, device_place(gpu->device, place), 3, false);
     if (gpu->reading->state != READING_OK)
         put_silence(gpu->reading, out);
     else if (view->metrics)

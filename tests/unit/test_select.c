@@ -72,6 +72,10 @@ static void takes_indices(void **state)
     EXPECT("2", 3);
     EXPECT("2,0", 3, 0);
     EXPECT("1, 1,GPU-7a3f9999", 1);
+    EXPECT("1/0", 2);
+    EXPECT("2/1,2/0", 5, 4);
+    expect_failure("2/2", "'2/2' is no GPU here");
+    expect_failure("0/0", "'0/0' is no GPU here");
     expect_failure("7", "'7' is no GPU here");
     expect_failure("123", "'123' is no GPU here");
     expect_failure("0,9", "'9' is no GPU here");
