@@ -13,6 +13,8 @@ extern const struct command command_mark;
 extern const struct command command_record;
 extern const struct command command_reference;
 extern const struct command command_release;
+extern const struct command command_run;
+extern const struct command command_slots;
 extern const struct command command_stat;
 extern const struct command command_top;
 extern const struct command command_version;
@@ -30,6 +32,8 @@ const struct command *const commands[] = {
     &command_bench,
     &command_calibrate,
     &command_ceilings,
+    &command_run,
+    &command_slots,
     &command_list,
     &command_doctor,
     &command_release,

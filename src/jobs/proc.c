@@ -43,12 +43,18 @@ int proc_parse_stat(const char *stat, struct proc_identity *ret)
         return -EINVAL;
     const char *start = skip_fields(close + 2, 19);
     const char *parent = skip_fields(close + 2, 1);
-    unsigned long long ticks, parent_pid;
+    const char *group = skip_fields(close + 2, 2);
+    unsigned long long ticks, parent_pid, group_pid;
     if (!start || parse_digits(start, &ticks) < 0 || parse_digits(parent, &parent_pid) < 0 ||
-        parent_pid > INT32_MAX)
+        parse_digits(group, &group_pid) < 0 || parent_pid > INT32_MAX || group_pid > INT32_MAX)
         return -EINVAL;
     size_t length = util_min((size_t)(close - open - 1), PROC_COMM_SIZE - 1);
-    *ret = (struct proc_identity){.start_ticks = ticks, .parent = (pid_t)parent_pid};
+    *ret = (struct proc_identity){
+        .start_ticks = ticks,
+        .parent = (pid_t)parent_pid,
+        .group = (pid_t)group_pid,
+        .state = close[2],
+    };
     memcpy(ret->comm, open + 1, length);
     return 0;
 }

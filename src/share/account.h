@@ -1,0 +1,67 @@
+/* What a job used, from the frames that came while it ran. */
+#pragma once
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "base/util.h"
+#include "counter/frame.h"
+#include "metric/device.h"
+#include "share/process.h"
+
+enum account_outcome {
+    OUTCOME_ENDED, /* by itself, or by a signal that was sent to it */
+    OUTCOME_TIMEOUT,
+    OUTCOME_OUTSIDE, /* stopped: it used a GPU without MPS, or without its limits */
+    OUTCOME_MEMORY,  /* stopped: its processes held more memory than its slot */
+    OUTCOME_FAULT,   /* it caused a GPU fault, alone on the GPU */
+    OUTCOME_VICTIM,  /* a fault on a shared GPU took it down, its own or another's */
+    OUTCOME_COUNT,
+};
+
+/* "timeout" and so on. */
+const char *account_outcome_word(enum account_outcome outcome);
+
+struct account_gpu {
+    struct device device;
+    double seconds;              /* that frames covered */
+    double sum[METRIC_COUNT];    /* of value × seconds */
+    double weight[METRIC_COUNT]; /* seconds with a value */
+    double label[LABEL_COUNT];   /* seconds with each word */
+    bool l2_seen;
+    double joules;         /* power over time; the job's share */
+    double counted_joules; /* the same by the driver's counter */
+    uint64_t memory_peak;  /* of all its processes together; 0: never seen */
+    double neighbours;     /* jobs beside it × seconds */
+    unsigned most_neighbours;
+    bool has_energy;
+    double last_energy;
+};
+
+struct account {
+    double begin; /* on the monotonic clock */
+    double wall_seconds;
+    bool shared;
+    double sm_percent;
+    uint64_t memory_bytes; /* the slot; 0: none */
+    enum account_outcome outcome;
+    int exit_code; /* that `run` returns */
+    double
+        verified_after; /* seconds until the first process was seen to be an MPS client; 0: never */
+    unsigned attempts;
+    char note[512]; /* why it was stopped, or "" */
+    const char *const *command;
+    size_t gpu_count;
+    struct account_gpu *gpus;
+};
+
+/* Takes one reading of the job's GPU. `jobs` is how many share the GPU, itself included. */
+void account_add(struct account_gpu *gpu, const struct reading *reading, double interval,
+                 const struct process_tree *tree, unsigned jobs);
+
+/* The mean, false where there was no value. */
+bool account_mean(const struct account_gpu *gpu, enum metric metric, double *ret);
+/* The word of a LABEL metric that held longest, or NULL. */
+const char *account_word(const struct account_gpu *gpu, enum metric metric);
+
+void account_write_text(const struct account *account, struct strbuf *out);
+void account_write_json(const struct account *account, struct strbuf *out);

@@ -1,0 +1,124 @@
+#include "share/gpus.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "share/mps.h"
+#include "share/place.h"
+
+/* Kept free on a shared device, for the server and for what the driver takes by the way. */
+static const uint64_t RESERVE_BYTES = 1ULL << 30;
+static const double FIRST_FRAME_PATIENCE = 3;
+
+static bool has_lease(const struct slot_lease *leases, size_t count, const char *uuid, pid_t pid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(leases[i].uuid, uuid) == 0 &&
+            (process_descends(pid, leases[i].holder.pid) ||
+             (leases[i].job.pid > 0 && getpgid(pid) == leases[i].job.pid)))
+            return true;
+    return false;
+}
+
+/* The servers of this user's own daemon for the GPU. */
+static void look_at_own_servers(const char *run, const char *uuid, struct mps_view *view)
+{
+    struct mps mps;
+    struct counter_failure ignored;
+    *view = (struct mps_view){0};
+    if (mps_open(&mps, run, uuid, &ignored) < 0)
+        return;
+    mps_look(&mps, view);
+    mps_close(&mps);
+}
+
+static bool is_own_server(const struct mps_view *view, pid_t pid)
+{
+    for (size_t i = 0; i < view->server_count; i++)
+        if (view->servers[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* Names a program that uses the device without a lease. */
+static void find_occupant(struct monitor *monitor, const struct reading *reading, const char *run,
+                          const struct slot_lease *leases, size_t count, struct slot_gpu *gpu)
+{
+    struct mps_view view = {0};
+    bool looked = false;
+    for (size_t i = 0; i < reading->processes.count && !gpu->occupant[0]; i++) {
+        const struct process *process = &reading->processes.process[i];
+        if (process->kinds == PROCESS_GRAPHICS || has_lease(leases, count, gpu->uuid, process->pid))
+            continue;
+        if (!looked)
+            look_at_own_servers(run, gpu->uuid, &view);
+        looked = true;
+        if (is_own_server(&view, process->pid) || mps_has_client(&view, process->pid))
+            continue;
+        const struct process_description *who = monitor_describe(monitor, process->pid);
+        snprintf(gpu->occupant, sizeof(gpu->occupant), "%s%.60s of %.24s (PID %d)",
+                 process->kinds & PROCESS_MPS_SERVER ? "another MPS server, " : "",
+                 who->outside ? "a program" : who->command,
+                 who->outside ? "another place" : who->user, (int)process->pid);
+    }
+}
+
+size_t gpus_list(struct monitor *monitor, struct slot_table *slots, const char *run,
+                 struct slot_gpu ret[SLOT_GPUS])
+{
+    struct slot_lease *leases = NULL;
+    size_t lease_count = 0, count = 0;
+    if (slot_list(slots, &leases, &lease_count) < 0)
+        lease_count = 0;
+    for (size_t i = 0; i < monitor_count(monitor) && count < SLOT_GPUS; i++) {
+        const struct device *device = monitor_device(monitor, i);
+        const struct reading *reading = monitor_reading(monitor, i);
+        /* Work goes to the instances of a GPU that has some. */
+        if (device_number(device, DEVICE_MIG_ENABLED, 0) > 0 && !device_is_mig(device))
+            continue;
+        struct slot_gpu *gpu = &ret[count++];
+        *gpu = (struct slot_gpu){0};
+        memcpy(gpu->uuid, device->text[DEVICE_UUID], sizeof(gpu->uuid));
+        double bytes = device_number(device, DEVICE_MEMORY_TOTAL, 0) -
+                       sample_get(&reading->sample, METRIC_MEMORY_RESERVED, 0) -
+                       (double)RESERVE_BYTES;
+        gpu->memory_bytes = bytes > 0 ? (uint64_t)bytes : 0;
+        find_occupant(monitor, reading, run, leases, lease_count, gpu);
+    }
+    free(leases);
+    return count;
+}
+
+int gpus_open(struct monitor **ret, const char *source, const char *gpus,
+              struct counter_failure *failure)
+{
+    if (!source)
+        source = getenv("ROOFTOP_SOURCE");
+    bool automatic = !source || strcmp(source, "auto") == 0;
+    const struct monitor_config config = {
+        .source = source,
+        .gpus = gpus,
+        /* CUPTI's counters would draw power, which would be the job's. */
+        .clock = automatic ? "off" : NULL,
+    };
+    struct monitor *monitor;
+    int r = monitor_open(&monitor, &config, failure);
+    if (r < 0)
+        return r;
+    double until = clock_monotonic() + FIRST_FRAME_PATIENCE;
+    do {
+        r = monitor_wait(monitor, until - clock_monotonic());
+    } while (r == -EINTR);
+    if (r >= 0 && monitor_count(monitor) > 0) {
+        *ret = monitor;
+        return 0;
+    }
+    r = r < 0 ? share_fail(failure, r, "", "the GPUs do not answer: %s", strerror(-r))
+              : share_fail(failure, -ENODEV, "", "there is no GPU here");
+    monitor_close(monitor);
+    return r;
+}

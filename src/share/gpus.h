@@ -1,0 +1,15 @@
+/* The GPUs of this host, as jobs can have them. */
+#pragma once
+
+#include "base/util.h"
+#include "monitor/monitor.h"
+#include "share/slot.h"
+
+/* Opens the monitor and waits for its first frame. Returns 0, or −errno with `failure` filled. */
+MUST_CHECK int gpus_open(struct monitor **ret, const char *source, const char *gpus,
+                         struct counter_failure *failure);
+
+/* Fills the list from the last frame: what leases can have of each, and who uses it without one.
+ * `run` is the folder of place_open(). Returns how many, SLOT_GPUS at most. */
+size_t gpus_list(struct monitor *monitor, struct slot_table *slots, const char *run,
+                 struct slot_gpu ret[SLOT_GPUS]);

@@ -1,0 +1,122 @@
+#include "share/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/spawn.h"
+
+int job_exit_code(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : JOB_EXIT_SIGNAL + WTERMSIG(status);
+}
+
+/* In the child: waits for the word to go, and becomes the command. */
+static _Noreturn void become(const char *const *argv, char **environment, int gate)
+{
+    setpgid(0, 0);
+    char go;
+    ssize_t got;
+    do {
+        got = read(gate, &go, 1);
+    } while (got < 0 && errno == EINTR);
+    if (got != 1)
+        _exit(JOB_EXIT_CANNOT_RUN);
+    close(gate);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGTTOU, SIG_DFL);
+    execvpe(argv[0], (char *const *)argv, environment);
+    int error = errno;
+    dprintf(STDERR_FILENO, "rooftop run: %s: %s\n", argv[0], strerror(error));
+    _exit(error == ENOENT ? JOB_EXIT_NOT_FOUND : JOB_EXIT_CANNOT_RUN);
+}
+
+/* Where this program is in front on a terminal, the job takes its place. */
+static bool give_terminal(pid_t group)
+{
+    if (tcgetpgrp(STDIN_FILENO) != getpgrp())
+        return false;
+    signal(SIGTTOU, SIG_IGN);
+    return tcsetpgrp(STDIN_FILENO, group) == 0;
+}
+
+int job_start(struct job *job, const char *const *argv, const char *const *changes,
+              struct slot_table *slots, uint64_t lease)
+{
+    CLEANUP_FREE char **environment = spawn_environment(changes);
+    int gate[2];
+    if (!environment)
+        return -ENOMEM;
+    if (pipe2(gate, O_CLOEXEC) < 0)
+        return -errno;
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(gate[1]);
+        become(argv, environment, gate[0]);
+    }
+    int r = pid < 0 ? -errno : 0;
+    close(gate[0]);
+    if (r == 0) {
+        setpgid(pid, pid);
+        if (lease)
+            r = slot_begin(slots, lease, pid);
+    }
+    if (r == 0) {
+        job->in_front = give_terminal(pid);
+        job->pid = pid;
+        if (write(gate[1], "g", 1) != 1)
+            r = -errno;
+    }
+    close(gate[1]);
+    return r;
+}
+
+void job_end(struct job *job)
+{
+    if (job->in_front)
+        tcsetpgrp(STDIN_FILENO, getpgrp());
+    *job = (struct job){0};
+}
+
+/* Reads the mask SigCgt of /proc/PID/status. */
+static bool catches(pid_t pid, int signal)
+{
+    char path[64], status[4096];
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    if (file_read(path, status, sizeof(status)) <= 0)
+        return false;
+    const char *line = strstr(status, "\nSigCgt:");
+    return line && (strtoull(line + 8, NULL, 16) >> (signal - 1) & 1);
+}
+
+void job_signal(const struct job *job, const struct process_tree *tree, const struct mps *mps,
+                int signal)
+{
+    struct mps_view view = {0};
+    if (mps)
+        mps_look(mps, &view);
+    for (size_t i = 0; i < view.client_count; i++) {
+        pid_t client = view.clients[i].pid;
+        if (process_tree_has(tree, client) && !catches(client, signal))
+            mps_terminate(mps, client);
+    }
+    if (job->pid > 0)
+        kill(-job->pid, signal);
+}
+
+void job_kill(const struct job *job, const struct process_tree *tree)
+{
+    if (job->pid > 0)
+        kill(-job->pid, SIGKILL);
+    for (size_t i = 0; i < tree->count; i++)
+        kill(tree->pids[i], SIGKILL);
+}

@@ -1,0 +1,37 @@
+/* The processes of a job: a process group of its own, and everything that descends from it. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/util.h"
+#include "share/mps.h"
+#include "share/process.h"
+#include "share/slot.h"
+
+struct job {
+    pid_t pid;     /* leads the group; 0: not begun */
+    bool in_front; /* it was given the terminal */
+};
+
+enum { JOB_EXIT_CANNOT_RUN = 126, JOB_EXIT_NOT_FOUND = 127, JOB_EXIT_SIGNAL = 128 };
+
+/* Starts the command in a process group of its own, once its lease knows of it: whoever is killed
+ * in between leaves no job behind. The environment changes are as spawn_environment() takes them.
+ * Returns 0 or −errno. */
+MUST_CHECK int job_start(struct job *job, const char *const *argv, const char *const *changes,
+                         struct slot_table *slots, uint64_t lease);
+
+/* Passes a signal on. A program that does not catch it is first taken from its MPS server, since
+ * one that is killed while it works leaves the server in no defined state. `mps` may be NULL. */
+void job_signal(const struct job *job, const struct process_tree *tree, const struct mps *mps,
+                int signal);
+
+/* For all that is left of a job. */
+void job_kill(const struct job *job, const struct process_tree *tree);
+
+/* Gives the terminal back. */
+void job_end(struct job *job);
+
+/* The exit code that stands for a status of waitpid(). */
+int job_exit_code(int status);

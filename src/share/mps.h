@@ -1,0 +1,100 @@
+/* One nvidia-cuda-mps-control daemon for each shared GPU, with a pipe and a log folder of its own
+ * below the run folder: a fault then ends on its GPU, and the ordinals of devices mean nothing.
+ * The daemon is told by running the same program with a line on its standard input (protocol v2).
+ * docs/SHARING.md holds what it answers. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/strbuf.h"
+#include "base/util.h"
+#include "counter/counter.h"
+
+enum { MPS_SERVERS = 8, MPS_CLIENTS = 256 };
+
+struct mps {
+    char uuid[DEVICE_TEXT_SIZE];
+    char folder[192]; /* RUN/mps/UUID */
+    char pipe[200];
+    char log[200];
+    char program[256];
+    double patience; /* seconds, for an answer */
+    int lock_fd;
+};
+
+enum mps_state {
+    MPS_ABSENT,
+    MPS_STALE,  /* the folder of a daemon that has ended without cleaning up */
+    MPS_SILENT, /* a daemon that does not answer */
+    MPS_READY,
+};
+
+struct mps_server {
+    pid_t pid;
+    bool faulted; /* a client's fault has taken it down: newcomers must wait */
+    char status[32];
+};
+
+struct mps_client {
+    pid_t pid;
+    pid_t server;
+};
+
+/* What a daemon says of itself. */
+struct mps_view {
+    enum mps_state state;
+    pid_t daemon;
+    size_t server_count;
+    struct mps_server servers[MPS_SERVERS];
+    size_t client_count;
+    struct mps_client clients[MPS_CLIENTS];
+};
+
+struct mps_limits {
+    double sm_percent;     /* above 0, up to 100 */
+    uint64_t memory_bytes; /* of each process; 0: none */
+};
+
+/* Names the folders and finds the program; starts nothing.
+ * Returns 0, or −errno with `failure` filled: -ENOENT: there is no nvidia-cuda-mps-control;
+ * -ENAMETOOLONG: its sockets would not fit below `run`; -EACCES: a folder above is closed. */
+MUST_CHECK int mps_open(struct mps *ret, const char *run, const char *uuid,
+                        struct counter_failure *failure);
+void mps_close(struct mps *mps);
+
+/* Held while the daemon is started, told limits or stopped. mps_close() releases it.
+ * Returns 0, or -EBUSY after a few seconds. */
+MUST_CHECK int mps_lock(struct mps *mps);
+void mps_unlock(struct mps *mps);
+
+/* Sends a line and adds the answer. Returns 0; -ECONNREFUSED: there is no daemon; -ETIMEDOUT;
+ * other −errno. */
+MUST_CHECK int mps_ask(const struct mps *mps, const char *command, struct strbuf *answer);
+
+void mps_look(const struct mps *mps, struct mps_view *ret);
+bool mps_has_client(const struct mps_view *view, pid_t pid);
+bool mps_has_fault(const struct mps_view *view);
+
+/* Under the lock. Starts the daemon where none answers; one that is silent is killed first, and
+ * what a dead one left is cleared. Returns 0 or −errno with `failure` filled. */
+MUST_CHECK int mps_start(struct mps *mps, struct counter_failure *failure);
+
+/* Under the lock. Bounds what later clients can have, whatever their environment says: for the
+ * daemon's later servers and for those that run. Each limit counts only when it was read back.
+ * Returns 0, or −errno with `failure` filled. */
+MUST_CHECK int mps_limit(const struct mps *mps, const struct mps_limits *limits,
+                         struct counter_failure *failure);
+
+/* Asks the server to drop the client: a busy client that is killed outright leaves the server in
+ * no defined state. Returns 0 where it was a client. */
+int mps_terminate(const struct mps *mps, pid_t client);
+
+/* Under the lock. Drops the clients, tells the daemon to quit, waits, and kills what is left.
+ * Returns 0, or −errno where something still lives. */
+int mps_stop(struct mps *mps);
+
+/* The server's log says, behind `from`, that a fault took one of these down. It names all that a
+ * fault took down, and does not say whose the fault was. */
+bool mps_was_torn_down(const struct mps *mps, long from, const pid_t *clients, size_t count);

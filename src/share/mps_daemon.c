@@ -1,0 +1,328 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/spawn.h"
+#include "share/mps_internal.h"
+#include "share/place.h"
+
+static const double START_PATIENCE = 10;
+static const double READY_PATIENCE = 5;
+static const double QUIT_PATIENCE = 3;
+static const double KILL_PATIENCE = 2;
+static const double POLL_PERIOD = 0.02;
+
+static void pause_shortly(void)
+{
+    struct timespec pause = clock_timespec(POLL_PERIOD);
+    nanosleep(&pause, NULL);
+}
+
+/* True where the process has ended; where it is ours to reap, it is reaped. */
+static bool await_end(pid_t pid, double seconds)
+{
+    int fd = pidfd_open(pid, 0);
+    if (fd < 0)
+        return errno == ESRCH;
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    int ready;
+    do {
+        ready = poll(&end, 1, (int)(seconds * 1000));
+    } while (ready < 0 && errno == EINTR);
+    close(fd);
+    if (ready <= 0)
+        return false;
+    waitpid(pid, NULL, WNOHANG);
+    return true;
+}
+
+static bool end_process(pid_t pid, double patience)
+{
+    if (await_end(pid, patience))
+        return true;
+    kill(pid, SIGTERM);
+    if (await_end(pid, KILL_PATIENCE))
+        return true;
+    kill(pid, SIGKILL);
+    return await_end(pid, KILL_PATIENCE);
+}
+
+/* What a daemon leaves in its pipe folder, where it does not clean up: sockets, locks, its PID. */
+static void clear_pipe_folder(const struct mps *mps)
+{
+    DIR *folder = opendir(mps->pipe);
+    if (!folder)
+        return;
+    struct dirent *entry;
+    while ((entry = readdir(folder)))
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    closedir(folder);
+}
+
+static void keep_old_logs(const struct mps *mps)
+{
+    static const char *const names[] = {"control", "server"};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        char log[sizeof(mps->log) + 16], old[sizeof(mps->log) + 20];
+        snprintf(log, sizeof(log), "%s/%s.log", mps->log, names[i]);
+        snprintf(old, sizeof(old), "%s/%s.log.old", mps->log, names[i]);
+        rename(log, old);
+    }
+}
+
+/* MPS keeps what servers and clients share in /dev/shm: a container may lack it. */
+static bool has_shared_memory(void)
+{
+    const char *folder = secure_getenv("ROOFTOP_SHM");
+    return access(folder ? folder : "/dev/shm", W_OK | X_OK) == 0;
+}
+
+static void first_line(const struct strbuf *text, char *ret, size_t size)
+{
+    snprintf(ret, size, "%.*s", (int)strcspn(strbuf_text(text), "\n"), strbuf_text(text));
+}
+
+static int launch(const struct mps *mps, struct counter_failure *failure)
+{
+    char pipe[sizeof(mps->pipe) + 32], log[sizeof(mps->log) + 32], device[128];
+    snprintf(pipe, sizeof(pipe), "CUDA_MPS_PIPE_DIRECTORY=%s", mps->pipe);
+    snprintf(log, sizeof(log), "CUDA_MPS_LOG_DIRECTORY=%s", mps->log);
+    snprintf(device, sizeof(device), "CUDA_VISIBLE_DEVICES=%s", mps->uuid);
+    /* The daemon passes its own limits on to servers: those of whoever starts it are not meant. */
+    CLEANUP_FREE char **environment =
+        spawn_environment((const char *[]){pipe, log, device, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+                                           "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", NULL});
+    if (!environment)
+        return -ENOMEM;
+    const struct spawn spawn = {
+        .argv = (const char *[]){mps->program, "-d", NULL},
+        .envp = environment,
+        .patience = START_PATIENCE,
+    };
+    struct strbuf said = {0};
+    int status = 0;
+    int r = spawn_run(&spawn, &said, &status);
+    if (r == 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
+        r = -EIO;
+    char line[200];
+    first_line(&said, line, sizeof(line));
+    strbuf_free(&said);
+    if (r < 0)
+        share_fail(failure, r, "",
+                   r == -ETIMEDOUT ? "%s -d did not end within 10 s%s%s"
+                                   : "%s -d did not start%s%s",
+                   mps->program, line[0] ? ": " : "", line);
+    return r;
+}
+
+static int await_ready(const struct mps *mps, struct counter_failure *failure)
+{
+    double until = clock_monotonic() + READY_PATIENCE;
+    for (;;) {
+        struct mps_view view;
+        mps_look(mps, &view);
+        if (view.state == MPS_READY)
+            return 0;
+        if (view.state == MPS_SILENT || clock_monotonic() > until)
+            break;
+        pause_shortly();
+    }
+    return share_fail(
+        failure, -ETIMEDOUT, "",
+        "the MPS daemon of %s was started and does not answer; its log is %s/control.log",
+        mps->uuid, mps->log);
+}
+
+int mps_start(struct mps *mps, struct counter_failure *failure)
+{
+    *failure = (struct counter_failure){0};
+    struct mps_view view;
+    mps_look(mps, &view);
+    if (view.state == MPS_READY && !mps_has_fault(&view))
+        return 0;
+    if (!has_shared_memory())
+        return share_fail(
+            failure, -ENOENT,
+            "In a container, mount the host's /dev/shm (docker: -v /dev/shm:/dev/shm).",
+            "/dev/shm cannot be written, and MPS needs it");
+    /* A server at fault serves nobody until all that it has hurt are gone. */
+    int r = view.state == MPS_READY || view.state == MPS_SILENT ? mps_stop(mps) : 0;
+    if (r < 0)
+        return share_fail(failure, r, "",
+                          "the MPS daemon of %s (PID %d) does not answer and cannot be ended",
+                          mps->uuid, (int)view.daemon);
+    clear_pipe_folder(mps);
+    keep_old_logs(mps);
+    r = launch(mps, failure);
+    return r < 0 ? r : await_ready(mps, failure);
+}
+
+int mps_terminate(const struct mps *mps, pid_t client)
+{
+    struct mps_view view;
+    mps_look(mps, &view);
+    for (size_t i = 0; i < view.client_count; i++) {
+        if (view.clients[i].pid != client)
+            continue;
+        char command[64];
+        struct strbuf answer = {0};
+        snprintf(command, sizeof(command), "terminate_client %d %d", (int)view.clients[i].server,
+                 (int)client);
+        int r = mps_ask(mps, command, &answer);
+        strbuf_free(&answer);
+        return r;
+    }
+    return -ESRCH;
+}
+
+int mps_stop(struct mps *mps)
+{
+    struct mps_view view;
+    mps_look(mps, &view);
+    if (view.daemon == 0) {
+        clear_pipe_folder(mps);
+        return 0;
+    }
+    for (size_t i = 0; i < view.client_count; i++) {
+        int r = mps_terminate(mps, view.clients[i].pid);
+        if (r == -ETIMEDOUT)
+            break;
+    }
+    struct strbuf answer = {0};
+    double patience =
+        view.state == MPS_READY && mps_ask(mps, "quit", &answer) == 0 ? QUIT_PATIENCE : 0;
+    strbuf_free(&answer);
+    bool ended = end_process(view.daemon, patience);
+    for (size_t i = 0; i < view.server_count; i++)
+        ended = end_process(view.servers[i].pid, QUIT_PATIENCE) && ended;
+    if (!ended)
+        return -EBUSY;
+    clear_pipe_folder(mps);
+    return 0;
+}
+
+static int refuse(const struct mps *mps, const char *what, const char *command, const char *said,
+                  struct counter_failure *failure)
+{
+    return share_fail(failure, -EPROTO, "",
+                      "the MPS daemon of %s did not take the %s: after '%s' it says '%.*s'",
+                      mps->uuid, what, command, (int)util_min(strcspn(said, "\n"), 80), said);
+}
+
+/* Sends `set` and compares what `get` then says. */
+static int set_percent(const struct mps *mps, const char *set, const char *get, double percent,
+                       struct counter_failure *failure)
+{
+    struct strbuf answer = {0};
+    int r = mps_ask(mps, set, &answer);
+    strbuf_clear(&answer);
+    if (r == 0)
+        r = mps_ask(mps, get, &answer);
+    double said = -1;
+    if (r == 0) {
+        sscanf(strbuf_text(&answer), "%lf", &said);
+        /* It may round down. */
+        if (said < percent - 1 || said > percent + 0.01)
+            r = refuse(mps, "SM limit", set, strbuf_text(&answer), failure);
+    }
+    strbuf_free(&answer);
+    return r;
+}
+
+/* The daemon answers in whole GiB, rounded down, where it is one or more. */
+static bool says_size(const char *answer, uint64_t bytes)
+{
+    uint64_t said;
+    if (!mps_find_size(answer, &said))
+        return false;
+    return said == bytes || (bytes >> 30 > 0 && said == bytes >> 30 << 30);
+}
+
+static int set_size(const struct mps *mps, const char *set, const char *get, uint64_t bytes,
+                    struct counter_failure *failure)
+{
+    struct strbuf answer = {0};
+    int r = mps_ask(mps, set, &answer);
+    strbuf_clear(&answer);
+    if (r == 0)
+        r = mps_ask(mps, get, &answer);
+    if (r == 0 && !says_size(strbuf_text(&answer), bytes))
+        r = refuse(mps, "memory limit", set, strbuf_text(&answer), failure);
+    strbuf_free(&answer);
+    return r;
+}
+
+static int limit_server(const struct mps *mps, const struct mps_limits *limits, pid_t server,
+                        struct counter_failure *failure)
+{
+    char set[96], get[96];
+    snprintf(set, sizeof(set), "set_active_thread_percentage %d %g", (int)server,
+             limits->sm_percent);
+    snprintf(get, sizeof(get), "get_active_thread_percentage %d", (int)server);
+    int r = set_percent(mps, set, get, limits->sm_percent, failure);
+    if (r < 0 || limits->memory_bytes == 0)
+        return r;
+    snprintf(set, sizeof(set), "set_device_pinned_mem_limit %d 0 %lluM", (int)server,
+             (unsigned long long)(limits->memory_bytes >> 20));
+    snprintf(get, sizeof(get), "get_device_pinned_mem_limit %d 0", (int)server);
+    return set_size(mps, set, get, limits->memory_bytes >> 20 << 20, failure);
+}
+
+int mps_limit(const struct mps *mps, const struct mps_limits *limits,
+              struct counter_failure *failure)
+{
+    *failure = (struct counter_failure){0};
+    char set[96];
+    snprintf(set, sizeof(set), "set_default_active_thread_percentage %g", limits->sm_percent);
+    int r =
+        set_percent(mps, set, "get_default_active_thread_percentage", limits->sm_percent, failure);
+    if (r == 0 && limits->memory_bytes > 0) {
+        snprintf(set, sizeof(set), "set_default_device_pinned_mem_limit 0 %lluM",
+                 (unsigned long long)(limits->memory_bytes >> 20));
+        r = set_size(mps, set, "get_default_device_pinned_mem_limit 0",
+                     limits->memory_bytes >> 20 << 20, failure);
+    }
+    struct mps_view view;
+    mps_look(mps, &view);
+    for (size_t i = 0; i < view.server_count && r == 0; i++)
+        r = limit_server(mps, limits, view.servers[i].pid, failure);
+    if (r < 0 && !failure->reason[0])
+        share_fail(failure, r, "", "the MPS daemon of %s does not answer: %s", mps->uuid,
+                   strerror(-r));
+    return r;
+}
+
+/* "… Client {PID: 802, Context ID: 1} …" */
+static bool names_client(const char *line, pid_t client)
+{
+    int pid;
+    const char *at = strstr(line, "{PID: ");
+    return at && sscanf(at, "{PID: %d", &pid) == 1 && pid == client;
+}
+
+bool mps_was_torn_down(const struct mps *mps, long from, const pid_t *clients, size_t count)
+{
+    char path[sizeof(mps->log) + 16], line[512];
+    snprintf(path, sizeof(path), "%s/server.log", mps->log);
+    FILE *file = fopen(path, "re");
+    bool found = false;
+    if (!file)
+        return false;
+    /* A new daemon begins a new log. */
+    if (fseek(file, 0, SEEK_END) == 0 && fseek(file, ftell(file) >= from ? from : 0, SEEK_SET) == 0)
+        while (!found && fgets(line, sizeof(line), file))
+            for (size_t i = 0; i < count && !found && strstr(line, "to be torn down"); i++)
+                found = names_client(line, clients[i]);
+    fclose(file);
+    return found;
+}

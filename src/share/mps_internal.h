@@ -1,0 +1,15 @@
+/* Part of mps*.c. */
+#pragma once
+
+#include "share/mps.h"
+
+/* The daemon of the pid file, where it is one; 0 otherwise. */
+pid_t mps_daemon_pid(const struct mps *mps);
+/* The first number of the text at or behind `*text`, which is moved behind it; false where none is.
+ */
+bool mps_next_number(const char **text, uint64_t *ret);
+/* The next line of the text that is one number and nothing else: "Server 1 not found" lists nobody.
+ */
+bool mps_next_pid(const char **text, pid_t *ret);
+/* "2G", "2500M", "2147483648", "0=2G": the first size of an answer. False where there is none. */
+bool mps_find_size(const char *answer, uint64_t *ret);

@@ -1,0 +1,299 @@
+#include "share/run.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "share/gpus.h"
+#include "share/place.h"
+#include "share/run_internal.h"
+
+static const double WAIT_PERIOD = 0.5;
+static const double USUAL_SM_PERCENT = 25;
+
+void run_say(const struct run *run, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    run->options->say(text);
+}
+
+void run_free(struct account *account)
+{
+    free(account->gpus);
+    *account = (struct account){0};
+}
+
+static void end(struct run *run)
+{
+    monitor_close(run->monitor);
+    slot_close(run->slots);
+}
+
+/* ---- a slot ---- */
+
+static void shape_request(struct run *run, bool shared)
+{
+    const struct run_options *options = run->options;
+    run->request = (struct slot_request){
+        .mode = shared ? SLOT_SHARED : SLOT_EXCLUSIVE,
+        .gpu_count = options->gpu_count,
+        .sm_percent = options->sm_percent > 0 ? options->sm_percent : USUAL_SM_PERCENT,
+        .memory_bytes = options->memory_bytes,
+        .beside = options->beside,
+        .name = options->name ? options->name : options->command[0],
+    };
+    /* Where no memory is asked for it goes with the SMs. */
+    for (size_t i = 0; i < run->gpu_count && options->memory_bytes == 0; i++) {
+        uint64_t share =
+            (uint64_t)((double)run->gpus[i].memory_bytes * run->request.sm_percent / 100);
+        if (i == 0 || share < run->request.memory_bytes)
+            run->request.memory_bytes = share;
+    }
+    run->request.memory_bytes = run->request.memory_bytes >> 20 << 20;
+}
+
+static int take_slot(struct run *run, bool shared, struct counter_failure *failure)
+{
+    double until = clock_monotonic() + run->options->wait;
+    bool said = false;
+    for (;;) {
+        run->gpu_count = gpus_list(run->monitor, run->slots, run->folder, run->gpus);
+        shape_request(run, shared);
+        int r =
+            slot_take(run->slots, &run->request, run->gpus, run->gpu_count, &run->grant, failure);
+        if (r != -EBUSY || clock_monotonic() >= until)
+            return r;
+        if (!said)
+            run_say(run, "waiting for a slot: %s", failure->reason);
+        said = true;
+        struct timespec pause = clock_timespec(WAIT_PERIOD);
+        nanosleep(&pause, NULL);
+        while (monitor_next(run->monitor) == 1)
+            ;
+    }
+}
+
+/* The largest slots of a GPU bound what any program on it can have. */
+static int set_limits(struct run *run, struct counter_failure *failure)
+{
+    struct slot_lease *leases;
+    size_t count;
+    int r = slot_list(run->slots, &leases, &count);
+    if (r < 0)
+        return share_fail(failure, r, "", "the leases cannot be read: %s", strerror(-r));
+    struct slot_use use = slot_use(leases, count, run->mps.uuid);
+    free(leases);
+    const struct mps_limits limits = {
+        .sm_percent = use.largest_sm_percent,
+        .memory_bytes = use.largest_memory_bytes,
+    };
+    return mps_limit(&run->mps, &limits, failure);
+}
+
+static int start_mps(struct run *run, struct counter_failure *failure)
+{
+    int r = mps_open(&run->mps, run->folder, run->gpus[run->grant.gpus[0]].uuid, failure);
+    if (r < 0)
+        return r;
+    run->has_mps = true;
+    r = mps_lock(&run->mps);
+    if (r < 0)
+        share_fail(failure, r, "", "another rooftop holds the MPS daemon of %s: %s", run->mps.uuid,
+                   strerror(-r));
+    if (r == 0)
+        r = mps_start(&run->mps, failure);
+    if (r == 0)
+        r = set_limits(run, failure);
+    mps_unlock(&run->mps);
+    return r;
+}
+
+/* Whoever leaves a GPU last stops its daemon. */
+static void leave_mps(struct run *run)
+{
+    struct slot_lease *leases;
+    size_t count;
+    if (!run->has_mps || mps_lock(&run->mps) < 0)
+        return;
+    if (slot_list(run->slots, &leases, &count) == 0) {
+        struct slot_use use = slot_use(leases, count, run->mps.uuid);
+        free(leases);
+        if (use.shared == 0 && mps_stop(&run->mps) < 0)
+            run_say(run, "the MPS daemon of %s does not end", run->mps.uuid);
+    }
+    mps_close(&run->mps);
+    run->has_mps = false;
+}
+
+static void leave(struct run *run)
+{
+    if (run->grant.id)
+        slot_release(run->slots, run->grant.id);
+    run->grant.id = 0;
+    leave_mps(run);
+}
+
+static int enter_shared(struct run *run, struct counter_failure *failure)
+{
+    int r = take_slot(run, true, failure);
+    if (r < 0)
+        return r;
+    run->limits = (struct mps_limits){
+        .sm_percent = run->request.sm_percent,
+        .memory_bytes = run->request.memory_bytes,
+    };
+    r = start_mps(run, failure);
+    run->shared = r == 0;
+    if (r < 0)
+        leave(run);
+    return r;
+}
+
+static int enter(struct run *run, struct counter_failure *failure)
+{
+    struct mps mps;
+    if (run->options->mode != RUN_EXCLUSIVE) {
+        /* Before a slot is taken that MPS could not serve. */
+        run->gpu_count = gpus_list(run->monitor, run->slots, run->folder, run->gpus);
+        int r = run->gpu_count > 0 ? mps_open(&mps, run->folder, run->gpus[0].uuid, failure) : 0;
+        if (r == 0)
+            r = enter_shared(run, failure);
+        if (r == 0 || r == -EBUSY || r == -E2BIG || run->options->mode == RUN_SHARED)
+            return r;
+        run_say(run, "no MPS, so it has the GPU to itself: %s", failure->reason);
+    }
+    return take_slot(run, false, failure);
+}
+
+/* ---- faults ---- */
+
+static long log_length(const struct mps *mps)
+{
+    char path[sizeof(mps->log) + 16];
+    struct stat status;
+    snprintf(path, sizeof(path), "%s/server.log", mps->log);
+    return stat(path, &status) == 0 ? (long)status.st_size : 0;
+}
+
+/* A fault takes down every client of the server, and nobody says whose it was; a job that had the
+ * GPU to itself caused its own. */
+static void judge_fault(struct run *run)
+{
+    struct account *account = run->account;
+    if (!run->shared || account->outcome != OUTCOME_ENDED || account->exit_code == 0 ||
+        !mps_was_torn_down(&run->mps, run->log_begin, run->clients, run->client_count))
+        return;
+    bool alone = run->jobs[0] < 2;
+    account->outcome = alone ? OUTCOME_FAULT : OUTCOME_VICTIM;
+    if (!alone)
+        account->exit_code = RUN_EXIT_VICTIM;
+    snprintf(account->note, sizeof(account->note),
+             alone ? "it caused a GPU fault"
+                   : "a GPU fault took down the %u jobs on its GPU, this one too",
+             run->jobs[0]);
+}
+
+/* ---- the whole ---- */
+
+static int make_account(struct run *run)
+{
+    struct account *account = run->account;
+    account->gpu_count = run->grant.count;
+    account->gpus = calloc(run->grant.count + 1, sizeof(*account->gpus));
+    if (!account->gpus)
+        return -ENOMEM;
+    account->shared = run->shared;
+    account->sm_percent = run->shared ? run->limits.sm_percent : 0;
+    account->memory_bytes = run->shared ? run->limits.memory_bytes : 0;
+    for (size_t i = 0; i < run->grant.count; i++)
+        for (size_t k = 0; k < monitor_count(run->monitor); k++) {
+            const struct device *device = monitor_device(run->monitor, k);
+            if (strcmp(device->text[DEVICE_UUID], run->gpus[run->grant.gpus[i]].uuid) == 0)
+                account->gpus[i].device = *device;
+        }
+    return 0;
+}
+
+static int watch_until_done(struct run *run, struct counter_failure *failure)
+{
+    for (;;) {
+        run->account->attempts++;
+        run->log_begin = run->shared ? log_length(&run->mps) : 0;
+        int r = run_watch(run);
+        if (r < 0)
+            return share_fail(failure, r, "", "the command cannot be run: %s", strerror(-r));
+        judge_fault(run);
+        if (run->account->outcome != OUTCOME_VICTIM ||
+            run->account->attempts > run->options->victim_retries)
+            return 0;
+        run_say(run, "%s; trying again", run->account->note);
+        r = start_mps(run, failure);
+        if (r < 0)
+            return r;
+    }
+}
+
+/* Without a GPU there is nothing to hold or to measure. */
+static enum run_result run_plainly(struct run *run, struct counter_failure *failure)
+{
+    if (run->options->mode == RUN_SHARED || run->options->gpus)
+        return RUN_NO_GPU;
+    run_say(run, "no GPU, so it runs without: %s", failure->reason);
+    run->account->attempts = 1;
+    int r = run_watch(run);
+    if (r < 0)
+        share_fail(failure, r, "", "the command cannot be run: %s", strerror(-r));
+    return r < 0 ? RUN_FAILED : RUN_DONE;
+}
+
+static enum run_result run_on_gpus(struct run *run, struct counter_failure *failure)
+{
+    int r = place_open(run->folder, sizeof(run->folder), failure);
+    if (r == 0)
+        r = slot_open(&run->slots, run->folder, failure);
+    if (r < 0)
+        return RUN_FAILED;
+    r = enter(run, failure);
+    if (r < 0)
+        return r == -E2BIG ? RUN_WRONG : RUN_NO_GPU;
+    r = make_account(run);
+    if (r == 0)
+        r = watch_until_done(run, failure);
+    leave(run);
+    return r < 0 ? RUN_FAILED : RUN_DONE;
+}
+
+enum run_result run_job(const struct run_options *options, struct account *ret,
+                        struct counter_failure *failure)
+{
+    *failure = (struct counter_failure){0};
+    *ret = (struct account){.begin = clock_monotonic(), .command = options->command};
+    if (options->mode == RUN_SHARED && options->gpu_count > 1) {
+        share_fail(failure, -EINVAL, "",
+                   "a job on several GPUs has them whole: one MPS daemon serves one GPU");
+        return RUN_WRONG;
+    }
+    struct run *run = calloc(1, sizeof(*run));
+    if (!run)
+        return RUN_FAILED;
+    run->options = options;
+    run->account = ret;
+    int r = gpus_open(&run->monitor, options->source, options->gpus, failure);
+    enum run_result result = r == -EINVAL ? RUN_WRONG
+                             : r < 0      ? run_plainly(run, failure)
+                                          : run_on_gpus(run, failure);
+    ret->wall_seconds = clock_monotonic() - ret->begin;
+    end(run);
+    free(run);
+    return result;
+}

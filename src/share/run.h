@@ -1,0 +1,53 @@
+/* A job on a GPU: its slot, its limits, its measurement and its end. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/util.h"
+#include "share/account.h"
+#include "share/slot.h"
+
+enum run_mode {
+    RUN_EXCLUSIVE,
+    RUN_SHARED, /* or not at all */
+    RUN_EITHER, /* shared where MPS works here */
+};
+
+struct run_options {
+    const char *source; /* as struct monitor_config has it */
+    const char *gpus;
+    const char *name;
+    enum run_mode mode;
+    unsigned gpu_count;
+    double sm_percent;     /* 0: not asked for */
+    uint64_t memory_bytes; /* 0: not asked for */
+    double timeout;        /* seconds, 0: none */
+    double wait;           /* for a slot, seconds; 0: not at all */
+    unsigned victim_retries;
+    bool beside;
+    const char *const *command;
+    /* One sentence at a time, while it runs. */
+    void (*say)(const char *text);
+};
+
+enum run_result {
+    RUN_DONE,   /* the account says how it ended */
+    RUN_NO_GPU, /* no GPU, no MPS, or no slot: it was not run */
+    RUN_WRONG,  /* the options do not fit this machine */
+    RUN_FAILED,
+};
+
+/* Runs the command to its end. `failure` is filled unless it was done. The account's GPUs are for
+ * run_free(). */
+MUST_CHECK enum run_result run_job(const struct run_options *options, struct account *ret,
+                                   struct counter_failure *failure);
+void run_free(struct account *account);
+
+/* The exit codes of jobs that were stopped. */
+enum {
+    RUN_EXIT_OUTSIDE = 121,
+    RUN_EXIT_MEMORY = 122,
+    RUN_EXIT_VICTIM = 123,
+    RUN_EXIT_TIMEOUT = 124,
+};

@@ -1,0 +1,45 @@
+/* Part of run*.c. */
+#pragma once
+
+#include "base/loop.h"
+#include "monitor/monitor.h"
+#include "share/job.h"
+#include "share/mps.h"
+#include "share/run.h"
+#include "share/verify.h"
+
+struct run {
+    const struct run_options *options;
+    struct monitor *monitor;
+    char folder[200];
+    struct slot_table *slots;
+    size_t gpu_count; /* that can be had */
+    struct slot_gpu gpus[SLOT_GPUS];
+    struct slot_request request;
+    struct slot_grant grant; /* id 0: none */
+    bool shared;
+    bool has_mps;
+    struct mps mps;
+    struct mps_limits limits; /* of this job */
+    long log_begin;           /* how long the server's log was */
+
+    struct account *account;
+
+    /* run_watch.c's own. */
+    struct loop *loop;
+    struct loop_timer *kill_timer, *timeout_timer, *tick_timer;
+    struct job job;
+    struct process_tree tree;
+    struct verify verify;
+    unsigned frames;
+    unsigned jobs[SLOT_GPUS]; /* on each of the job's GPUs */
+    bool ended;               /* the command itself */
+    bool stopping;
+    size_t client_count; /* processes that were seen to be its own */
+    pid_t clients[PROCESS_LIST_CAPACITY];
+};
+
+void run_say(const struct run *run, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* run_watch.c: runs the command once, under the slot that the run holds. Returns 0 or −errno. */
+MUST_CHECK int run_watch(struct run *run);

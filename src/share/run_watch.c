@@ -1,0 +1,256 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "share/run_internal.h"
+
+/* From being told to end until being killed. */
+static const double GRACE = 5;
+static const double TICK = 1;
+/* The tree of processes is read with each frame at first, and then with each fifth. */
+enum { EAGER_FRAMES = 50, TREE_PERIOD = 5 };
+
+static bool tree_has_members(struct run *run)
+{
+    process_read_tree(getpid(), &run->tree);
+    return run->tree.count > 0;
+}
+
+static void stop(struct run *run, enum account_outcome outcome, int exit_code, const char *why)
+{
+    if (run->stopping || run->ended)
+        return;
+    run->stopping = true;
+    run->account->outcome = outcome;
+    run->account->exit_code = exit_code;
+    snprintf(run->account->note, sizeof(run->account->note), "stopped: %s", why);
+    run_say(run, "stopping it: %s", why);
+    process_read_tree(getpid(), &run->tree);
+    job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, SIGTERM);
+    loop_timer_set(run->kill_timer, GRACE, 0);
+}
+
+static void on_kill_time(void *context, uint32_t events)
+{
+    (void)events;
+    struct run *run = context;
+    process_read_tree(getpid(), &run->tree);
+    job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, SIGKILL);
+    job_kill(&run->job, &run->tree);
+    loop_timer_set(run->kill_timer, GRACE, 0);
+    if (run->ended && !tree_has_members(run))
+        loop_stop(run->loop, 0);
+}
+
+static void on_timeout(void *context, uint32_t events)
+{
+    (void)events;
+    struct run *run = context;
+    char why[64];
+    snprintf(why, sizeof(why), "its %g s are over", run->options->timeout);
+    stop(run, OUTCOME_TIMEOUT, RUN_EXIT_TIMEOUT, why);
+}
+
+/* What the command leaves running ends with it: its slot does. */
+static void finish(struct run *run, int status)
+{
+    run->ended = true;
+    if (!run->stopping)
+        run->account->exit_code = job_exit_code(status);
+    if (!tree_has_members(run)) {
+        loop_stop(run->loop, 0);
+        return;
+    }
+    run->stopping = true;
+    job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, SIGTERM);
+    loop_timer_set(run->kill_timer, GRACE, 0);
+}
+
+/* Orphans of the job are this program's children. */
+static void on_child(void *context, int signal)
+{
+    (void)signal;
+    struct run *run = context;
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        if (pid == run->job.pid)
+            finish(run, status);
+    if (run->ended && !tree_has_members(run))
+        loop_stop(run->loop, 0);
+}
+
+static void on_signal(void *context, int signal)
+{
+    struct run *run = context;
+    process_read_tree(getpid(), &run->tree);
+    job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, signal);
+}
+
+static void remember_clients(struct run *run, const struct process_list *processes)
+{
+    for (size_t i = 0; i < processes->count; i++) {
+        pid_t pid = processes->process[i].pid;
+        bool known = !process_tree_has(&run->tree, pid);
+        for (size_t k = 0; k < run->client_count && !known; k++)
+            known = run->clients[k] == pid;
+        if (!known && run->client_count < PROCESS_LIST_CAPACITY)
+            run->clients[run->client_count++] = pid;
+    }
+}
+
+static void verify(struct run *run, const struct process_list *processes)
+{
+    char why[256] = "";
+    switch (verify_look(&run->verify, processes, &run->tree, why, sizeof(why))) {
+    case VERIFY_GOOD:
+        if (run->account->verified_after <= 0)
+            run->account->verified_after = clock_monotonic() - run->account->begin;
+        break;
+    case VERIFY_OUTSIDE:
+    case VERIFY_LIMITS:
+        stop(run, OUTCOME_OUTSIDE, RUN_EXIT_OUTSIDE, why);
+        break;
+    case VERIFY_MEMORY:
+        stop(run, OUTCOME_MEMORY, RUN_EXIT_MEMORY, why);
+        break;
+    case VERIFY_NOTHING:
+        break;
+    }
+}
+
+static const struct reading *find_reading(const struct run *run, const char *uuid)
+{
+    for (size_t i = 0; i < monitor_count(run->monitor); i++)
+        if (strcmp(monitor_device(run->monitor, i)->text[DEVICE_UUID], uuid) == 0)
+            return monitor_reading(run->monitor, i);
+    return NULL;
+}
+
+static void on_frame(void *context, uint32_t events)
+{
+    (void)events;
+    struct run *run = context;
+    int r = monitor_next(run->monitor);
+    if (r < 0)
+        loop_remove(run->loop, monitor_fd(run->monitor));
+    if (r <= 0 || run->job.pid == 0)
+        return;
+    if (run->frames < EAGER_FRAMES || run->frames % TREE_PERIOD == 0)
+        process_read_tree(getpid(), &run->tree);
+    run->frames++;
+    for (size_t i = 0; i < run->account->gpu_count; i++) {
+        struct account_gpu *gpu = &run->account->gpus[i];
+        const struct reading *reading = find_reading(run, gpu->device.text[DEVICE_UUID]);
+        if (!reading)
+            continue;
+        if (!run->ended)
+            account_add(gpu, reading, monitor_interval(run->monitor), &run->tree, run->jobs[i]);
+        if (!run->shared || reading->state != READING_OK || !reading->processes.known)
+            continue;
+        remember_clients(run, &reading->processes);
+        verify(run, &reading->processes);
+    }
+}
+
+/* Who is beside it. */
+static void on_tick(void *context, uint32_t events)
+{
+    (void)events;
+    struct run *run = context;
+    struct slot_lease *leases = NULL;
+    size_t count;
+    if (!run->slots || slot_list(run->slots, &leases, &count) < 0)
+        return;
+    for (size_t i = 0; i < run->account->gpu_count; i++) {
+        struct slot_use use =
+            slot_use(leases, count, run->account->gpus[i].device.text[DEVICE_UUID]);
+        run->jobs[i] = use.shared + use.exclusive > 0 ? use.shared + use.exclusive : 1;
+    }
+    free(leases);
+}
+
+static int set_up(struct run *run)
+{
+    static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    int r = loop_new(&run->loop);
+    for (size_t i = 0; i < ARRAY_SIZE(forwarded) && r == 0; i++)
+        r = loop_add_signal(run->loop, forwarded[i], on_signal, run);
+    if (r == 0)
+        r = loop_add_signal(run->loop, SIGCHLD, on_child, run);
+    if (r == 0)
+        r = loop_add_timer(run->loop, &run->kill_timer, on_kill_time, run);
+    if (r == 0)
+        r = loop_add_timer(run->loop, &run->timeout_timer, on_timeout, run);
+    if (r == 0)
+        r = loop_add_timer(run->loop, &run->tick_timer, on_tick, run);
+    if (r == 0)
+        r = loop_timer_set(run->tick_timer, TICK, TICK);
+    if (r == 0 && run->options->timeout > 0)
+        r = loop_timer_set(run->timeout_timer, run->options->timeout, 0);
+    if (r == 0 && run->monitor)
+        r = loop_add(run->loop, monitor_fd(run->monitor), EPOLLIN, on_frame, run);
+    return r;
+}
+
+/* What tells CUDA of the slot. */
+static void describe_slot(const struct run *run, char variables[4][4400])
+{
+    size_t used = (size_t)snprintf(variables[0], sizeof(variables[0]), "CUDA_VISIBLE_DEVICES=");
+    for (size_t i = 0; i < run->account->gpu_count && used < sizeof(variables[0]); i++)
+        used += (size_t)snprintf(variables[0] + used, sizeof(variables[0]) - used, "%s%s",
+                                 i ? "," : "", run->account->gpus[i].device.text[DEVICE_UUID]);
+    if (run->shared) {
+        snprintf(variables[1], sizeof(variables[1]), "CUDA_MPS_PIPE_DIRECTORY=%s", run->mps.pipe);
+        snprintf(variables[2], sizeof(variables[2]), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=%g",
+                 run->limits.sm_percent);
+        snprintf(variables[3], sizeof(variables[3]), "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=%lluM",
+                 (unsigned long long)(run->limits.memory_bytes >> 20));
+        return;
+    }
+    snprintf(variables[1], sizeof(variables[1]), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+    snprintf(variables[2], sizeof(variables[2]), "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+    snprintf(variables[3], sizeof(variables[3]), "CUDA_MPS_SM_PARTITION");
+}
+
+static int start(struct run *run)
+{
+    char variables[4][4400];
+    describe_slot(run, variables);
+    const char *changes[] = {variables[0], variables[1], variables[2], variables[3], NULL};
+    return job_start(&run->job, run->options->command,
+                     run->account->gpu_count > 0 ? changes : changes + 4, run->slots,
+                     run->grant.id);
+}
+
+int run_watch(struct run *run)
+{
+    run->ended = run->stopping = false;
+    run->frames = 0;
+    run->client_count = 0;
+    run->tree.count = 0;
+    run->verify = (struct verify){.mps = &run->mps, .limits = run->limits};
+    run->account->outcome = OUTCOME_ENDED;
+    run->account->note[0] = '\0';
+    for (size_t i = 0; i < SLOT_GPUS; i++)
+        run->jobs[i] = 1;
+    int r = set_up(run);
+    on_tick(run, 1);
+    /* Orphans of the job stay in its tree. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (r == 0)
+        r = start(run);
+    if (r == 0)
+        r = loop_run(run->loop);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    job_end(&run->job);
+    loop_free(run->loop);
+    run->loop = NULL;
+    return r;
+}

@@ -1,0 +1,89 @@
+. "$SOURCE_ROOT/tests/lib.sh"
+. "$SOURCE_ROOT/tests/share_stage.sh"
+
+jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
+run="$ROOFTOP run"
+
+
+# no_mps_left NAME: whoever leaves last stops the daemon.
+no_mps_left() {
+    [ -z "$(find run -name nvidia-cuda-mps-control.pid)" ]
+    result $? "$1"
+}
+
+# The command line.
+expect_exit 2 "no command" $run
+expect_exit 2 "exclusive and limited" $run --exclusive --sm 25% -- true
+expect_exit 2 "no percentage" $run --sm 125% -- true
+expect_exit 2 "no size" $run --mem lots -- true
+expect_exit 2 "shared on two GPUs" $run --share --gpus 2 -- true
+
+# Without a GPU.
+export ROOFTOP_RUNTIME_DIR="$scratch/alone" ROOFTOP_NVML=/not/there ROOFTOP_SOURCE=nvml
+mkdir alone
+expect_exit 7 "without a GPU it runs all the same" $run -- sh -c 'exit 7'
+expect_text err 'no GPU, so it runs without' "and says so"
+expect_exit 3 "with --share it does not" $run --share -- touch ran
+[ ! -e ran ]
+result $? "the command was not run"
+expect_exit 3 "slots without a GPU" "$ROOFTOP" slots
+
+stage 2
+
+# Alone on a GPU.
+expect_exit 5 "its exit code is passed on" $run -q -- sh -c 'exit 5'
+expect_exit 127 "a command that is not there" $run -q -- /not/there
+expect_exit 143 "a command that a signal ended" $run -q -- sh -c 'kill -TERM $$'
+expect_exit 0 "an exclusive job" $run --json e.json -- "$fake_job" alloc 3G spin 1.3
+expect_text err 'Compute SOL 9[34] % \(tensor\), Memory SOL 1[78] % \(HBM only\), bound: compute; nvidia-smi would have said 99 %$' \
+    "its account"
+expect_text err 'memory peak 3572 MiB' "the peak of its memory"
+"$jsoncheck" outcome mode exit_code gpus.# gpus.0.index gpus.0.memory_peak_bytes gpus.0.compute_sol_pipe \
+    gpus.0.energy_is_estimate sm_percent <e.json >values
+echo '"ended" "exclusive" 0 1 0 3745513472 "tensor" false null' >expected
+expect_same values expected "the account as JSON"
+expect_exit 0 "two whole GPUs" $run -q --gpus 2 -- sh -c 'echo "$CUDA_VISIBLE_DEVICES"'
+echo GPU-00000000-0000-4000-8000-000000000001,GPU-00000000-0000-4000-8000-000000000002 >expected
+expect_same out expected "their UUIDs in full"
+expect_exit 2 "three, where there are two" $run --gpus 3 -- true
+expect_text err 'there are 2' "and says how many there are"
+
+# Shared: limits hold.
+expect_exit 0 "a shared job" $run --share --sm 25% --mem 4G --json s.json -- \
+    "$fake_job" sm alloc 5G alloc 3G spin 1.3
+printf 'sm 32\nalloc 5G -> 2\nalloc 3G -> 0\n' >expected
+expect_same out expected "it has 32 of 132 SMs, and no more memory than its slot"
+"$jsoncheck" outcome mode sm_percent memory_limit_bytes gpus.0.memory_peak_bytes <s.json >values
+echo '"ended" "shared" 25 4294967296 3745513472' >expected
+expect_same values expected "its account as JSON"
+"$jsoncheck" verified_after_seconds <s.json | grep -Eq '^[0-9.]+$'
+result $? "it was verified to be a client"
+no_mps_left "the daemon is gone"
+expect_exit 0 "its environment" $run -q --share --mem 2G -- env
+expect_text out '^CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2048M$' "the memory limit"
+expect_text out '^CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25$' "the SM limit"
+expect_text out '^CUDA_MPS_PIPE_DIRECTORY=/.*/GPU-00000000-0000-4000-8000-000000000001/pipe$' "the pipe folder"
+
+# Shared: what gets round the limits is stopped.
+expect_exit 121 "a program outside MPS" $run --share --mem 4G -- \
+    "$fake_job" unset CUDA_MPS_PIPE_DIRECTORY alloc 1G spin 60
+expect_text err 'uses the GPU without MPS' "and says so"
+expect_exit 121 "a program without its memory limit" $run --share --mem 4G -- \
+    env -u CUDA_MPS_PINNED_DEVICE_MEM_LIMIT "$fake_job" alloc 1G spin 60
+expect_text err "its CUDA_MPS_PINNED_DEVICE_MEM_LIMIT is not the slot's 4.00 GiB" "and says so"
+expect_exit 121 "a program with more SMs" $run --share --mem 4G -- \
+    env CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=90 "$fake_job" alloc 1G spin 60
+expect_exit 0 "a program with fewer SMs" $run -q --share --mem 4G -- \
+    env CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10 "$fake_job" alloc 1G spin 1.3
+expect_exit 122 "two processes, together above the slot" $run --share --mem 4G --json m.json -- \
+    sh -c '"$0" alloc 3G spin 60 & "$0" alloc 3G spin 60' "$fake_job"
+expect_text err 'hold 6\.98 GiB, its slot has 4\.00' "and says how much"
+"$jsoncheck" outcome exit_code <m.json >values
+echo '"memory" 122' >expected
+expect_same values expected "the account says it too"
+expect_exit 124 "a time limit" $run -q --share --mem 4G --timeout 0.3 -- "$fake_job" alloc 1G spin 60
+expect_exit 124 "a time limit, for one that ignores signals" $run -q --timeout 0.3 -- \
+    sh -c 'trap "" TERM; exec sleep 60'
+no_mps_left "the daemon is gone after all that"
+
+finish

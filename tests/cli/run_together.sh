@@ -1,0 +1,121 @@
+. "$SOURCE_ROOT/tests/lib.sh"
+. "$SOURCE_ROOT/tests/share_stage.sh"
+
+jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
+run="$ROOFTOP run"
+
+
+# no_mps_left NAME: whoever leaves last stops the daemon.
+no_mps_left() {
+    [ -z "$(find run -name nvidia-cuda-mps-control.pid)" ]
+    result $? "$1"
+}
+
+stage 2
+
+# Several jobs on one GPU, and who has no room.
+$run -q --share --sm 40 --mem 40G --name first -- "$fake_job" touch one wait end >/dev/null &
+first=$!
+$run -q --share --sm 40 --mem 40G --name second -- "$fake_job" touch two wait end >/dev/null &
+second=$!
+await [ -e one -a -e two ]
+"$ROOFTOP" slots >out
+expect_text out '^GPU-.*1  free: 20 % of the SMs, 58\.8 GiB$' "slots: what is left"
+expect_text out '^  first .* PID [0-9]+ +40 % of the SMs, 40\.0 GiB, for [0-9]+ s$' "slots: who holds what"
+"$ROOFTOP" slots --format json | "$jsoncheck" gpus.# gpus.0.free_sm_percent gpus.0.leases.# \
+    gpus.1.leases.# gpus.0.leases.1.mode >values
+echo '2 20 2 0 "shared"' >expected
+expect_same values expected "slots as JSON"
+expect_exit 3 "no room on that GPU" $run --gpu 0 --share --sm 40 --mem 10G -- touch ran
+expect_text err '20 % of its SMs left, 40 % are asked for' "and says why"
+expect_exit 3 "no GPU for itself" $run --gpu 0 -- touch ran
+expect_text err "is held by '(first|second)'" "and names who holds it"
+expect_exit 0 "the other GPU is free" $run -q --share --sm 40 --mem 10G -- true
+(sleep 0.5; touch end) &
+expect_exit 0 "waiting for a slot" $run -q --gpu 0 --wait 20 -- true
+expect_text err 'waiting for a slot' "and says so"
+wait $first
+result $? "the first has ended well"
+wait $second
+result $? "the second has ended well"
+no_mps_left "no daemon is left"
+
+# A program without a slot.
+"$fake_job" touch three wait end2 &
+await [ -e three ]
+expect_exit 3 "a GPU in use by another program" $run --gpu 0 -- touch ran
+expect_text err 'in use by .*fake_job touch three.*which has no slot' "and names it"
+expect_exit 0 "beside it all the same" $run -q --gpu 0 --beside -- true
+touch end2
+wait
+[ ! -e ran ]
+result $? "none of those was run"
+
+# Signals.
+$run -q --share --mem 4G -- "$fake_job" touch four spin 60 >/dev/null &
+job=$!
+await [ -e four ]
+kill -TERM $job
+wait $job
+[ $? -eq 143 ]
+result $? "SIGTERM reaches the program, which ends itself"
+$run -q --share --mem 4G -- sh -c 'touch five; "$0" spin 60' "$fake_job" >/dev/null &
+job=$!
+await [ -e five ]
+kill -KILL $job
+wait $job 2>/dev/null
+"$ROOFTOP" slots >out
+expect_text out 'PID' "a job whose rooftop was killed keeps its slot"
+pkill -KILL -f "$fake_job spin 60"
+slots_are_free() {
+    "$ROOFTOP" slots | grep -q 'PID' && return 1
+    return 0
+}
+await slots_are_free
+result $? "until it has ended"
+
+# Faults. A fault takes down all jobs of its GPU, and MPS does not say whose it was.
+$run -q --share --mem 4G --json victim.json -- "$fake_job" touch six spin 60 >/dev/null 2>victim.err &
+victim=$!
+$run --share --mem 4G --retry-victims 1 --json retried.json -- sh -c \
+    'if [ -e seven ]; then exec "$0" spin 0.1; else exec "$0" touch seven spin 60; fi' "$fake_job" >/dev/null 2>retried.err &
+retried=$!
+await [ -e six -a -e seven ]
+expect_exit 123 "a job with neighbours that faults" $run --share --mem 4G --json cause.json -- \
+    "$fake_job" start sleep 2.5 fault
+expect_text err 'a GPU fault took down the 3 jobs on its GPU, this one too' "is told so"
+wait $victim
+[ $? -eq 123 ]
+result $? "its neighbour has the same exit code"
+wait $retried
+result $? "one that may try again succeeds"
+expect_text retried.err 'a GPU fault took down the .* jobs on its GPU, this one too; trying again' "and says why it did"
+expect_exit 11 "a job that faults alone" $run --share --mem 4G --json alone.json -- \
+    "$fake_job" start sleep 1.5 fault
+expect_text err 'it caused a GPU fault' "is known to be the cause"
+for account in cause victim retried alone; do
+    "$jsoncheck" outcome attempts <$account.json
+done >values
+printf '"victim" 1\n"victim" 1\n"ended" 2\n"fault" 1\n' >expected
+expect_same values expected "the accounts tell them apart"
+no_mps_left "no daemon is left after the faults"
+
+# MPS that does not work.
+echo 'start -> "Failed to set up"' >mps_script
+expect_exit 3 "MPS that does not start" $run --share --mem 4G -- touch ran
+expect_text err 'did not start: Failed to set up' "and what it said"
+expect_exit 0 "without --share it has the GPU to itself" $run --mem 4G --json x.json -- true
+expect_text err 'no MPS, so it has the GPU to itself' "and says so"
+"$jsoncheck" mode <x.json >values
+echo '"exclusive"' >expected
+expect_same values expected "the account says so"
+echo 'set_default_active_thread_percentage -> ""' >mps_script
+expect_exit 3 "a limit that was not read back" $run --share --sm 30 --mem 4G -- touch ran
+expect_text err 'did not take the SM limit' "and says which"
+: >mps_script
+ROOFTOP_MPS_CONTROL=/not/there expect_exit 3 "no MPS program" $run --share -- touch ran
+[ ! -e ran ]
+result $? "none of those was run either"
+no_mps_left "no daemon is left at the end"
+
+finish

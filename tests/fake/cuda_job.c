@@ -1,0 +1,200 @@
+/* fake_job WORD…: a program that uses CUDA as the words say, over the fake daemon and the fake
+ * NVML:
+ *
+ *   unset NAME        from its environment, before it starts CUDA
+ *   start             CUDA; the words below do so by themselves
+ *   sm                prints the SMs that it sees, of 132
+ *   alloc SIZE        such as 3G; prints "alloc SIZE -> 0" or 2, out of memory
+ *   touch FILE | wait FILE | sleep SECONDS
+ *   spin SECONDS      works meanwhile: ends with 10 where its server is at fault, 12 where it was
+ * terminated fault             an illegal access: ends with 11 exit CODE
+ *
+ * Where the pipe folder leads to no daemon it runs without MPS, as CUDA does. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu_folder.h"
+
+enum {
+    CONTEXT_BYTES = 500 << 20,
+    SMS = 132,
+    EXIT_VICTIM = 10,
+    EXIT_FAULT = 11,
+    EXIT_TERMINATED = 12
+};
+
+static int server = -1; /* -1: without MPS */
+static bool started;
+static double sm = 100;
+static unsigned long long limit; /* 0: none */
+static uint64_t held;
+
+static void nap(double seconds)
+{
+    struct timespec pause = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&pause, NULL);
+}
+
+static uint64_t parse_size(const char *text)
+{
+    char *end;
+    double size = strtod(text, &end);
+    return (uint64_t)(size * (*end == 'G' ? 1 << 30 : *end == 'M' ? 1 << 20 : 1));
+}
+
+static void tell(void)
+{
+    gpu_folder_set(getpid(), server >= 0 ? "mps" : "compute", held, gpu_folder_device());
+}
+
+static void leave(int code)
+{
+    if (started)
+        gpu_folder_set(getpid(), NULL, 0, 0);
+    fflush(stdout);
+    _exit(code);
+}
+
+static void on_term(int signal)
+{
+    (void)signal;
+    leave(143);
+}
+
+static int connect_to_server(void)
+{
+    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    if (!folder)
+        return -1;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/control", folder);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static void start(void)
+{
+    if (started)
+        return;
+    started = true;
+    signal(SIGTERM, on_term);
+    server = connect_to_server();
+    if (server >= 0) {
+        const char *percent = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+        const char *memory = getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+        const char *size = memory ? strchr(memory, '=') : NULL;
+        dprintf(server, "client %d %u %g %llu\n", (int)getpid(), (unsigned)geteuid(),
+                percent ? atof(percent) : 0, (unsigned long long)(size ? parse_size(size + 1) : 0));
+        char answer[128] = "";
+        ssize_t got = read(server, answer, sizeof(answer) - 1);
+        if (got <= 0 || sscanf(answer, "ok %lf %llu", &sm, &limit) != 2) {
+            printf("start -> 807\n");
+            leave(9);
+        }
+    }
+    held = CONTEXT_BYTES;
+    tell();
+}
+
+static void look_at_server(double seconds)
+{
+    struct pollfd fd = {.fd = server, .events = POLLIN};
+    if (server < 0) {
+        nap(seconds);
+        return;
+    }
+    if (poll(&fd, 1, (int)(seconds * 1000)) <= 0)
+        return;
+    char answer[64] = "";
+    ssize_t got = read(server, answer, sizeof(answer) - 1);
+    bool fault = got > 0 && strncmp(answer, "fault", 5) == 0;
+    printf("%s\n", fault ? "fault of another" : "terminated");
+    leave(fault ? EXIT_VICTIM : EXIT_TERMINATED);
+}
+
+static void allocate(const char *text)
+{
+    uint64_t size = parse_size(text);
+    bool fits = limit == 0 || held + size <= limit;
+    if (fits) {
+        held += size;
+        tell();
+    }
+    printf("alloc %s -> %d\n", text, fits ? 0 : 2);
+}
+
+static void fault(void)
+{
+    if (server >= 0)
+        dprintf(server, "fault\n");
+    char answer[64];
+    if (server >= 0 && read(server, answer, sizeof(answer)) <= 0)
+        nap(0);
+    printf("fault -> 700\n");
+    leave(EXIT_FAULT);
+}
+
+static void wait_for(const char *path)
+{
+    while (access(path, F_OK) < 0)
+        look_at_server(0.01);
+}
+
+static void spin(double seconds)
+{
+    for (double done = 0; done < seconds; done += 0.01)
+        look_at_server(0.01);
+}
+
+static void obey(const char *word, const char *argument)
+{
+    if (strcmp(word, "unset") == 0)
+        unsetenv(argument);
+    else if (strcmp(word, "touch") == 0)
+        close(open(argument, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    else if (strcmp(word, "sleep") == 0)
+        nap(atof(argument));
+    else if (strcmp(word, "exit") == 0)
+        leave(atoi(argument));
+    else {
+        start();
+        if (strcmp(word, "alloc") == 0)
+            allocate(argument);
+        else if (strcmp(word, "wait") == 0)
+            wait_for(argument);
+        else if (strcmp(word, "spin") == 0)
+            spin(atof(argument));
+    }
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (strcmp(word, "start") == 0) {
+            start();
+        } else if (strcmp(word, "sm") == 0) {
+            start();
+            printf("sm %d\n", (int)(SMS * sm / 100) / 2 * 2);
+        } else if (strcmp(word, "fault") == 0) {
+            start();
+            fault();
+        } else if (i + 1 < argc)
+            obey(word, argv[++i]);
+    }
+    leave(0);
+}
