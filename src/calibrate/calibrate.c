@@ -14,6 +14,7 @@ static const double REPEAT_SECONDS = 0.2;
 /* Until clocks and power are steady; the tensor cores heat the chip most. */
 static const double WARM_SECONDS = 0.3;
 static const double WARM_TENSOR_SECONDS = 0.8;
+static const double PATIENCE = 20;
 
 _Static_assert(CEILING_COUNT <= 32, "struct calibration_config's bits");
 
@@ -132,7 +133,8 @@ static int run(const struct calibration_config *config, struct gpu *gpu, struct 
         r = gpu_time(gpu, fill_memory, gpu, &seconds, why, why_size);
     if (r == 0)
         r = measure_all(config, gpu, blas, ret, why, why_size);
-    blas_close(blas);
+    if (!gpu->hung)
+        blas_close(blas);
     return r;
 }
 
@@ -145,12 +147,14 @@ int calibrate(const struct calibration_config *config, struct calibration *ret, 
     int r = cuda_driver_load(&driver, why, why_size);
     if (r < 0)
         return r;
-    const struct gpu_patience patience = {config->hooks.idle, config->hooks.context};
+    const struct gpu_patience patience = {config->hooks.idle, config->hooks.context,
+                                          config->patience > 0 ? config->patience : PATIENCE};
     r = gpu_open(&gpu, &driver, config->uuid, &patience, why, why_size);
     if (r == 0) {
         r = run(config, &gpu, ret, why, why_size);
         gpu_close(&gpu);
     }
-    cuda_driver_unload(&driver);
+    if (!gpu.hung)
+        cuda_driver_unload(&driver);
     return r;
 }

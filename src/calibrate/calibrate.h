@@ -37,12 +37,13 @@ struct calibration_config {
     const char *uuid;
     const char *peer; /* UUID of another GPU to send to, or NULL */
     uint32_t wanted;  /* bit i: ceiling i */
+    double patience;  /* seconds until a repeat counts as hung; 0: 20 */
     struct calibration_hooks hooks;
 };
 
-/* Takes about 1.5 s for each ceiling, and memory as gpu_open() says; frees all. Returns 0, or
- * −errno with `why` filled: what a hook returned, -ENODEV, -EBUSY, -ENOMEM, -EIO, -ETIMEDOUT,
- * -ENOENT (no driver). What was measured until then is in `ret` all the same. */
+/* Takes about 1.5 s for each ceiling, and memory as gpu_open() says; frees all, unless the GPU
+ * hangs. Returns 0, or −errno with `why` filled: what a hook returned, -ENODEV, -EBUSY, -ENOMEM,
+ * -EIO, -ETIMEDOUT, -ENOENT (no driver). What was measured until then is in `ret` all the same. */
 MUST_CHECK int calibrate(const struct calibration_config *config, struct calibration *ret,
                          char *why, size_t why_size);
 

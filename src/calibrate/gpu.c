@@ -15,7 +15,6 @@ static const size_t MOST_BYTES = (size_t)4 << 30;
 static const size_t LEAST_BYTES = (size_t)256 << 20;
 static const size_t HOST_BYTES = (size_t)128 << 20;
 static const double POLL_SECONDS = 0.001;
-static const double PATIENCE_SECONDS = 20;
 
 int cuda_driver_load(struct cuda_driver *ret, char *why, size_t why_size)
 {
@@ -266,7 +265,7 @@ static void close_peer(struct gpu *gpu)
 void gpu_close(struct gpu *gpu)
 {
     const struct cuda_driver *driver = gpu->driver;
-    if (!gpu->context)
+    if (!gpu->context || gpu->hung)
         return;
     driver->context_set(gpu->context);
     close_peer(gpu);
@@ -303,8 +302,9 @@ static int wait_for(struct gpu *gpu, void *event, char *why, size_t why_size)
         if (result != CUDA_NOT_READY)
             return gpu_check(gpu->driver, result, "running a kernel", why, why_size);
         int r = gpu->patience.idle(gpu->patience.context, POLL_SECONDS);
-        if (r == 0 && clock_monotonic() - start > PATIENCE_SECONDS)
+        if (r == 0 && clock_monotonic() - start > gpu->patience.longest)
             r = -ETIMEDOUT;
+        gpu->hung = r == -ETIMEDOUT;
         if (r < 0) {
             snprintf(why, why_size, "%s",
                      r == -ETIMEDOUT ? "the GPU does not finish a kernel" : strerror(-r));

@@ -21,16 +21,18 @@ struct cuda_driver {
 #undef CUDA_FUNCTION
 };
 
-/* Called while the GPU works, instead of sleeping: waits `seconds` at most. A negative result ends
- * the calibration with it. */
 struct gpu_patience {
+    /* Called while the GPU works, instead of sleeping: waits `seconds` at most. A negative result
+     * ends the calibration with it. */
     int (*idle)(void *context, double seconds);
     void *context;
+    double longest; /* seconds, for what one gpu_time() takes */
 };
 
 struct gpu {
     const struct cuda_driver *driver;
     struct gpu_patience patience;
+    bool hung; /* what is in the stream may never end, and calls that wait for it neither */
     cuda_device device;
     void *context;
     void *stream;
@@ -66,7 +68,8 @@ MUST_CHECK int gpu_open(struct gpu *gpu, const struct cuda_driver *driver, const
                         const struct gpu_patience *patience, char *why, size_t why_size);
 /* Memory on another GPU that this one reaches directly. -ENOTSUP: it does not. */
 MUST_CHECK int gpu_open_peer(struct gpu *gpu, const char *uuid, char *why, size_t why_size);
-/* Frees all that was taken, also after a failure. */
+/* Frees all that was taken, also after a failure. A GPU that hangs is left to the end of the
+ * process. */
 void gpu_close(struct gpu *gpu);
 
 /* Puts a kernel into the stream. */
