@@ -9,12 +9,29 @@ void witness_begin(struct witness *witness, double now)
     *witness = (struct witness){.begin = now};
 }
 
+/* Where CUPTI's counters run in bursts, these are held until the next one. */
+static bool is_held(enum metric metric)
+{
+    switch (metric) {
+    case METRIC_EFFECTIVE_CLOCK:
+    case METRIC_ISSUE_ACTIVE:
+    case METRIC_DRAM_READ:
+    case METRIC_DRAM_WRITE:
+    case METRIC_L2_ACTIVE:
+    case METRIC_L1_ACTIVE:
+        return true;
+    default:
+        return false;
+    }
+}
+
 void witness_add(struct witness *witness, const struct sample *sample)
 {
     if (!(sample->time - sample->interval >= witness->begin))
         return;
+    bool old = sample->time - sample_get(sample, METRIC_COUNTERS_AGE, 0) < witness->begin;
     for (size_t i = 0; i < METRIC_COUNT; i++)
-        if (sample_has(sample, (enum metric)i))
+        if (sample_has(sample, (enum metric)i) && !(old && is_held((enum metric)i)))
             stats_add(&witness->metrics[i], sample->value[i]);
 }
 

@@ -11,7 +11,8 @@ struct witness {
 };
 
 void witness_begin(struct witness *witness, double now);
-/* A derived sample counts where its whole interval lies behind the beginning. */
+/* A derived sample counts where its whole interval lies behind the beginning; what is held from a
+ * burst of CUPTI's counters, where the burst does too. */
 void witness_add(struct witness *witness, const struct sample *sample);
 
 /* Fills in clock, temperature and power, and what the counter of this ceiling said. */

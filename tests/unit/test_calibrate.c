@@ -283,6 +283,30 @@ static void counters_are_held_against_the_work(void **state)
     assert_true(fabs(value.ratio - 0.9364) < 1e-9);
 }
 
+static void the_clock_of_a_burst_before_does_not_count(void **state)
+{
+    (void)state;
+    struct witness witness;
+    struct sample sample;
+    sample_reset(&sample, ABSENT_NOT_SUPPORTED);
+    sample.time = 100.5;
+    sample.interval = 0.1;
+    sample_set(&sample, METRIC_SM_CLOCK, 1485e6);
+    sample_set(&sample, METRIC_EFFECTIVE_CLOCK, 1900e6);
+    sample_set(&sample, METRIC_COUNTERS_AGE, 0.6);
+    witness_begin(&witness, 100);
+    witness_add(&witness, &sample);
+    struct ceiling_value value = {0};
+    witness_tell(&witness, CEILING_TENSOR_BF16, &value);
+    assert_true(value.clock == 1485e6);
+
+    sample_set(&sample, METRIC_COUNTERS_AGE, 0.2);
+    sample_set(&sample, METRIC_EFFECTIVE_CLOCK, 1326e6);
+    witness_add(&witness, &sample);
+    witness_tell(&witness, CEILING_TENSOR_BF16, &value);
+    assert_true(value.clock == 1326e6);
+}
+
 static void without_the_effective_clock_it_says_so(void **state)
 {
     (void)state;
@@ -325,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_peer_is_sent_to),
         cmocka_unit_test(spread_is_of_the_repeats),
         cmocka_unit_test(counters_are_held_against_the_work),
+        cmocka_unit_test(the_clock_of_a_burst_before_does_not_count),
         cmocka_unit_test(without_the_effective_clock_it_says_so),
         cmocka_unit_test(memory_is_read_and_written),
     };
