@@ -333,6 +333,10 @@ static int calibrate_one(struct session *session)
 {
     const struct device *device = monitor_device(session->monitor, session->gpu);
     bool busy = false;
+    if (device_is_mig(device) || device_number(device, DEVICE_MIG_ENABLED, 0) == 1)
+        return run_error(session->command,
+                         "GPU %u is divided into MIG instances: only whole GPUs can be measured",
+                         device->index);
     int code = check_idle(session, &busy);
     if (code != EXIT_DONE)
         return code;

@@ -173,6 +173,12 @@ expect_exit 1 "a store that cannot be written" calibrate --only fp32
 expect_text err 'cannot store the ceilings: /proc/rooftop' "its path is named"
 XDG_DATA_HOME=$PWD/data
 
+cp nvml idle
+echo 'nvmlDeviceGetMigMode -> 0 1 1' >>nvml
+expect_exit 1 "a GPU with MIG" calibrate
+expect_text err '^rooftop calibrate: GPU 0 is divided into MIG' "it says why"
+cp idle nvml
+
 wait
 paste process/status utilization/status forced/status >statuses
 printf '1\t1\t0\n' >expected
