@@ -165,9 +165,9 @@ static void add_jobs(const struct bench_plan *plan, const struct bench_trial *tr
 }
 
 static void add_trial(const struct bench_plan *plan, const struct bench_trial *trial,
-                      const double *alone, struct bench_summary *summary)
+                      const double *alone, double values[MEASURE_COUNT],
+                      struct bench_summary *summary)
 {
-    double values[MEASURE_COUNT];
     bench_measure(trial, alone, values);
     summary->trial_count[trial->mode]++;
     for (size_t i = 0; i < trial->run_count; i++)
@@ -185,15 +185,16 @@ int bench_summarize(const struct bench_plan *plan, const struct bench_trials *tr
     *ret = (struct bench_summary){
         .slowdown = calloc(plan->job_count * MODE_COUNT, sizeof(*ret->slowdown)),
         .seconds = calloc(plan->job_count * MODE_COUNT, sizeof(*ret->seconds)),
+        .values = calloc(trials->count + 1, sizeof(*ret->values)),
     };
     CLEANUP_FREE double *alone = calloc(plan->instance_count, sizeof(*alone));
-    if (!ret->slowdown || !ret->seconds || !alone) {
+    if (!ret->slowdown || !ret->seconds || !ret->values || !alone) {
         bench_summary_free(ret);
         return -ENOMEM;
     }
     find_alone(trials, plan->instance_count, alone);
     for (size_t i = 0; i < trials->count; i++)
-        add_trial(plan, &trials->trials[i], alone, ret);
+        add_trial(plan, &trials->trials[i], alone, ret->values[i], ret);
     return 0;
 }
 
@@ -201,5 +202,6 @@ void bench_summary_free(struct bench_summary *summary)
 {
     free(summary->slowdown);
     free(summary->seconds);
+    free(summary->values);
     *summary = (struct bench_summary){0};
 }

@@ -85,7 +85,7 @@ struct bench_trials {
     struct bench_trial *trials;
 };
 
-/* A mode in which every job ended well at least once. */
+/* What trials say together; measures of a trial in which a job failed are not all known. */
 struct bench_summary {
     size_t trial_count[MODE_COUNT];
     size_t failed_runs[MODE_COUNT];
@@ -93,7 +93,8 @@ struct bench_summary {
     /* Time shared by time alone of each job of the plan, over the repeats; where there are several
      * of it, their mean. [job × MODE_COUNT + mode] */
     struct stats *slowdown;
-    struct stats *seconds; /* how long a job ran, alike */
+    struct stats *seconds;           /* how long a job ran, alike */
+    double (*values)[MEASURE_COUNT]; /* of each trial */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -146,6 +146,23 @@ static int read_job_count(struct parser *parser, const struct ini_place *place, 
     return read_count(place, "count", value, BENCH_MOST_INSTANCES, &parser->job->count, error);
 }
 
+static int copy_line(const struct ini_place *place, const char *key, const char *value, char **ret,
+                     struct ini_error *error)
+{
+    const char *text = value + strlen("line ");
+    return copy_value(place, key, text + strspn(text, " \t"), ret, error);
+}
+
+static int read_done(struct parser *parser, const struct ini_place *place, const char *value,
+                     struct ini_error *error)
+{
+    if (strncmp(value, "line ", 5) == 0)
+        return copy_line(place, "done", value, &parser->job->done_line, error);
+    if (strcmp(value, "exit") != 0)
+        return ini_fail(error, place, "done: '%.64s' is none of: exit, line TEXT", value);
+    return 0;
+}
+
 static int read_ready(struct parser *parser, const struct ini_place *place, const char *value,
                       struct ini_error *error)
 {
@@ -156,8 +173,7 @@ static int read_ready(struct parser *parser, const struct ini_place *place, cons
         job->ready = READY_FILE;
     else if (strncmp(value, "line ", 5) == 0) {
         job->ready = READY_LINE;
-        const char *text = value + 5 + strspn(value + 5, " \t");
-        return copy_value(place, "ready", text, &job->ready_line, error);
+        return copy_line(place, "ready", value, &job->ready_line, error);
     } else
         return ini_fail(error, place, "ready: '%.64s' is none of: exec, file, line TEXT", value);
     return 0;
@@ -240,6 +256,7 @@ static const struct key {
     {true, "count", read_job_count},
     {true, "ready", read_ready},
     {true, "hold", read_hold},
+    {true, "done", read_done},
     {true, "sm", read_sm},
     {true, "memory", read_memory},
     {true, "time", read_time},
@@ -334,25 +351,6 @@ static int start_plan(struct bench_plan *plan)
     return plan->jobs ? 0 : no_memory();
 }
 
-static int finish_plan(struct parser *parser, int r, const char *file, struct ini_error *error)
-{
-    if (r == 0)
-        r = check_plan(parser, file, error);
-    if (r < 0)
-        bench_plan_free(parser->plan);
-    return r;
-}
-
-int bench_plan_read(struct bench_plan *ret, const char *path, struct ini_error *error)
-{
-    struct parser parser = {.plan = ret};
-    const struct ini_handler handler = {begin_section, take_value, &parser};
-    int r = start_plan(ret);
-    if (r == 0)
-        r = ini_read_file(path, &handler, error);
-    return finish_plan(&parser, r, path, error);
-}
-
 int bench_plan_parse(struct bench_plan *ret, const char *file, const char *text, size_t length,
                      struct ini_error *error)
 {
@@ -361,7 +359,11 @@ int bench_plan_parse(struct bench_plan *ret, const char *file, const char *text,
     int r = start_plan(ret);
     if (r == 0)
         r = ini_read_text(file, text, length, &handler, error);
-    return finish_plan(&parser, r, file, error);
+    if (r == 0)
+        r = check_plan(&parser, file, error);
+    if (r < 0)
+        bench_plan_free(ret);
+    return r;
 }
 
 void bench_plan_free(struct bench_plan *plan)
@@ -371,6 +373,7 @@ void bench_plan_free(struct bench_plan *plan)
         free(job->command);
         free(job->folder);
         free(job->ready_line);
+        free(job->done_line);
         for (size_t k = 0; k < job->environment_count; k++)
             free(job->environment[k]);
         free(job->environment);

@@ -32,7 +32,8 @@ struct bench_job {
     enum bench_ready ready;
     char *ready_line;
     enum bench_hold hold;
-    double sm_percent;     /* 0: not given */
+    char *done_line;   /* it is done when it prints a line that holds this; NULL: when it ends */
+    double sm_percent; /* 0: not given */
     uint64_t memory_bytes; /* 0: not given */
     double seconds;        /* that one is expected to take alone; 0: not given */
 };
@@ -56,10 +57,8 @@ struct bench_turn {
     unsigned repeat; /* from 0 */
 };
 
-/* Returns 0; -EINVAL with `error` naming file and line; another −errno where the file cannot be
- * read. */
-MUST_CHECK int bench_plan_read(struct bench_plan *ret, const char *path, struct ini_error *error);
-/* The same for text; `file` is what messages call it. */
+/* `file` is what messages call the text. Returns 0; -EINVAL with `error` naming file and line; or
+ * -ENOMEM. */
 MUST_CHECK int bench_plan_parse(struct bench_plan *ret, const char *file, const char *text,
                                 size_t length, struct ini_error *error);
 void bench_plan_free(struct bench_plan *plan);

@@ -153,7 +153,7 @@ struct bench_decision bench_decide(const struct bench_summary *summary)
         return decision;
     const struct stats *alone = &summary->of[MODE_EXCLUSIVE][MEASURE_ENERGY_PER_JOB];
     const struct stats *shared = &summary->of[decision.mode][MEASURE_ENERGY_PER_JOB];
-    if (measure_known(alone) && measure_known(shared) && alone->mean > 0)
+    if (measure_known(alone) && measure_known(shared) && alone->mean > 0 && apart(alone, shared))
         decision.energy = shared->mean / alone->mean;
     return decision;
 }

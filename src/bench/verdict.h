@@ -34,7 +34,7 @@ struct bench_decision {
     enum bench_advice advice;
     enum bench_mode mode; /* where it is to share */
     double throughput;    /* times the jobs per hour of one after the other */
-    double energy;        /* of it per job, NAN where not known */
+    double energy;        /* of it per job, NAN where the spread does not tell */
 };
 
 /* Where several modes win and cannot be told apart, the one that asks for least: time-slicing

@@ -15,6 +15,8 @@ extern const struct command command_reference;
 extern const struct command command_release;
 extern const struct command command_run;
 extern const struct command command_slots;
+extern const struct command command_report;
+extern const struct command command_roi;
 extern const struct command command_stat;
 extern const struct command command_top;
 extern const struct command command_version;
@@ -34,6 +36,8 @@ const struct command *const commands[] = {
     &command_ceilings,
     &command_run,
     &command_slots,
+    &command_report,
+    &command_roi,
     &command_list,
     &command_doctor,
     &command_release,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
+#include "base/xml.h"
 
 enum {
     WIDTH = 760,
@@ -24,30 +25,11 @@ static const char LOST_COLOR[] = "#e8b07a";
 static const char TEXT_COLOR[] = "#222222";
 static const char FAINT_COLOR[] = "#595959";
 
-static void put_escaped(const char *text, struct strbuf *out)
-{
-    for (; *text; text++)
-        switch (*text) {
-        case '&':
-            strbuf_puts(out, "&amp;");
-            break;
-        case '<':
-            strbuf_puts(out, "&lt;");
-            break;
-        case '>':
-            strbuf_puts(out, "&gt;");
-            break;
-        default:
-            /* XML knows no control characters, escaped or not */
-            strbuf_putc(out, (unsigned char)*text < ' ' ? ' ' : *text);
-        }
-}
-
 static void put_text(int x, int y, int size, const char *color, const char *text,
                      struct strbuf *out)
 {
     strbuf_printf(out, "<text x=\"%d\" y=\"%d\" font-size=\"%d\" fill=\"%s\">", x, y, size, color);
-    put_escaped(text, out);
+    xml_put_text(out, text);
     strbuf_puts(out, "</text>\n");
 }
 

@@ -1,0 +1,179 @@
+#include "bench/chart.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/util.h"
+#include "base/xml.h"
+
+enum {
+    WIDTH = 680,
+    LABEL_WIDTH = 150,
+    NUMBER_WIDTH = 130,
+    PLOT_WIDTH = WIDTH - LABEL_WIDTH - NUMBER_WIDTH,
+    BAR_HEIGHT = 18,
+    BAR_ROW = 27,
+    LANE_HEIGHT = 12,
+    LANE_ROW = 17,
+    CURVES_HEIGHT = 70,
+    AXIS_HEIGHT = 34,
+    LANES_WIDTH = WIDTH - LABEL_WIDTH - 12,
+};
+
+static const char TEXT[] = "#222222", FAINT[] = "#5a5a5a", GRID[] = "#dddddd", BAD[] = "#d55e00";
+
+const char *chart_color(enum bench_mode mode)
+{
+    static const char *const colors[MODE_COUNT] = {
+        [MODE_EXCLUSIVE] = "#8a8a8a", [MODE_TIME_SLICING] = "#56b4e9", [MODE_MPS] = "#0072b2",
+        [MODE_MPS_EQUAL] = "#009e73", [MODE_MPS_LIMITS] = "#cc79a7",   [MODE_MIG] = "#e69f00",
+    };
+    return colors[mode];
+}
+
+static void begin(struct strbuf *out, const char *title, int height)
+{
+    strbuf_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\"><title>", WIDTH, height);
+    xml_put_text(out, title);
+    strbuf_puts(out, "</title>\n");
+}
+
+static void put_text(struct strbuf *out, double x, double y, const char *anchor, const char *color,
+                     const char *text)
+{
+    strbuf_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" fill=\"%s\">", x, y, anchor,
+                  color);
+    xml_put_text(out, text);
+    strbuf_puts(out, "</text>\n");
+}
+
+static void put_line(struct strbuf *out, double x1, double y1, double x2, double y2,
+                     const char *color, const char *dash)
+{
+    strbuf_printf(out,
+                  "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
+                  "stroke-dasharray=\"%s\"/>\n",
+                  x1, y1, x2, y2, color, dash);
+}
+
+static double bars_limit(const struct chart_bar *bars, size_t count)
+{
+    double limit = 0;
+    for (size_t i = 0; i < count; i++) {
+        double end = bars[i].value + (isfinite(bars[i].spread) ? bars[i].spread : 0);
+        /* A whisker that would squeeze the bars is cut. */
+        if (isfinite(end))
+            limit = fmax(limit, fmin(end, 2 * bars[i].value));
+    }
+    return limit > 0 ? limit * 1.02 : 1;
+}
+
+static void put_whisker(struct strbuf *out, const struct chart_bar *bar, double y, double limit)
+{
+    if (!isfinite(bar->spread) || bar->spread <= 0)
+        return;
+    double low = LABEL_WIDTH + fmax(bar->value - bar->spread, 0) / limit * PLOT_WIDTH;
+    double high = LABEL_WIDTH + fmin((bar->value + bar->spread) / limit, 1) * PLOT_WIDTH;
+    double middle = y + BAR_HEIGHT / 2.0;
+    put_line(out, low, middle, high, middle, TEXT, "");
+    put_line(out, low, middle - 4, low, middle + 4, TEXT, "");
+    put_line(out, high, middle - 4, high, middle + 4, TEXT, "");
+}
+
+void chart_bars(struct strbuf *out, const char *title, const struct chart_bar *bars, size_t count,
+                double limit, double reference)
+{
+    int height = (int)count * BAR_ROW + 8;
+    if (limit <= 0)
+        limit = bars_limit(bars, count);
+    begin(out, title, height);
+    put_line(out, LABEL_WIDTH, 0, LABEL_WIDTH, height - 4, FAINT, "");
+    for (size_t i = 0; i < count; i++) {
+        const struct chart_bar *bar = &bars[i];
+        double y = 4 + (double)i * BAR_ROW;
+        put_text(out, LABEL_WIDTH - 8, y + 13.5, "end", TEXT, bar->label);
+        put_text(out, WIDTH - NUMBER_WIDTH + 10, y + 13.5, "start", TEXT, bar->text);
+        if (!isfinite(bar->value))
+            continue;
+        strbuf_printf(out, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n",
+                      LABEL_WIDTH, y, fmax(fmin(bar->value / limit, 1), 0) * PLOT_WIDTH, BAR_HEIGHT,
+                      bar->color);
+        put_whisker(out, bar, y, limit);
+    }
+    if (isfinite(reference) && reference <= limit)
+        put_line(out, LABEL_WIDTH + reference / limit * PLOT_WIDTH, 0,
+                 LABEL_WIDTH + reference / limit * PLOT_WIDTH, height - 4, TEXT, "3 3");
+    strbuf_puts(out, "</svg>\n");
+}
+
+/* 1, 2 or 5 times a power of ten, about a sixth of the length. */
+static double tick_of(double length)
+{
+    double rough = length / 6, power = pow(10, floor(log10(rough)));
+    double times = rough / power;
+    return power * (times < 1.5 ? 1 : times < 3.5 ? 2 : times < 7.5 ? 5 : 10);
+}
+
+static void put_axis(struct strbuf *out, double length, double top, double bottom)
+{
+    double tick = tick_of(length);
+    for (double time = 0; time <= length * 1.0001; time += tick) {
+        char text[32];
+        double x = LABEL_WIDTH + time / length * LANES_WIDTH;
+        put_line(out, x, top, x, bottom, GRID, "");
+        snprintf(text, sizeof(text), "%g s", time);
+        put_text(out, x, bottom + 15, "middle", FAINT, text);
+    }
+}
+
+static void put_curve(struct strbuf *out, const struct chart_curve *curve, double length,
+                      double top)
+{
+    bool is_open = false;
+    for (size_t i = 0; i < curve->count; i++) {
+        if (!isfinite(curve->value[i])) {
+            strbuf_puts(out, is_open ? "\"/>\n" : "");
+            is_open = false;
+            continue;
+        }
+        if (!is_open)
+            strbuf_printf(out,
+                          "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\" "
+                          "stroke-dasharray=\"%s\" points=\"",
+                          curve->color, curve->dash);
+        is_open = true;
+        strbuf_printf(out, "%.1f,%.1f ",
+                      LABEL_WIDTH + fmin(curve->time[i] / length, 1) * LANES_WIDTH,
+                      top + (1 - fmin(curve->value[i], 1)) * CURVES_HEIGHT);
+    }
+    strbuf_puts(out, is_open ? "\"/>\n" : "");
+}
+
+void chart_lanes(struct strbuf *out, const char *title, const char *color, double length,
+                 const struct chart_lane *lanes, size_t lane_count,
+                 const struct chart_curve *curves, size_t curve_count)
+{
+    if (!(length > 0))
+        return;
+    double top = 6 + (double)lane_count * LANE_ROW + 6;
+    double bottom = top + CURVES_HEIGHT;
+    begin(out, title, (int)bottom + AXIS_HEIGHT);
+    put_axis(out, length, 2, bottom);
+    for (size_t i = 0; i < lane_count; i++) {
+        double y = 6 + (double)i * LANE_ROW;
+        put_text(out, LABEL_WIDTH - 8, y + 10, "end", TEXT, lanes[i].label);
+        strbuf_printf(out,
+                      "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"2\" "
+                      "fill=\"%s\"/>\n",
+                      LABEL_WIDTH + lanes[i].begin / length * LANES_WIDTH, y,
+                      fmax((lanes[i].end - lanes[i].begin) / length * LANES_WIDTH, 1), LANE_HEIGHT,
+                      lanes[i].failed ? BAD : color);
+    }
+    put_line(out, LABEL_WIDTH, bottom, WIDTH - 12, bottom, FAINT, "");
+    put_line(out, LABEL_WIDTH, top, WIDTH - 12, top, GRID, "");
+    put_text(out, LABEL_WIDTH - 8, top + 10, "end", FAINT, "100 %");
+    put_text(out, LABEL_WIDTH - 8, bottom, "end", FAINT, "0 %");
+    for (size_t i = 0; i < curve_count; i++)
+        put_curve(out, &curves[i], length, top);
+    strbuf_puts(out, "</svg>\n");
+}

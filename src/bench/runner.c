@@ -1,0 +1,327 @@
+#include "bench/runner.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/result.h"
+#include "bench/trial.h"
+#include "version.h"
+
+static const double TICK = 0.1, INTERVAL = 0.1, FIRST_FRAME = 5;
+
+struct runner {
+    const struct runner_options *options;
+    const struct bench_plan *plan;
+    struct counter_failure *failure;
+    struct loop *loop;
+    struct loop_timer *tick;
+    struct monitor *monitor;
+    struct result_file *file;
+    struct trial *trial;
+    size_t turn; /* that runs, from 0 */
+    char folder[PATH_MAX];
+    bool interrupted;
+};
+
+static enum runner_result refuse(struct runner *runner, enum runner_result result,
+                                 const char *advice, const char *format, ...) PRINTF_LIKE(4, 5);
+
+static enum runner_result refuse(struct runner *runner, enum runner_result result,
+                                 const char *advice, const char *format, ...)
+{
+    struct counter_failure *failure = runner->failure;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(failure->reason, sizeof(failure->reason), format, arguments);
+    va_end(arguments);
+    snprintf(failure->advice, sizeof(failure->advice), "%s", advice);
+    return result;
+}
+
+/* ---- progress ---- */
+
+/* Seconds that are left, from the trials that have run; NAN before a mode's first. */
+static double seconds_left(const struct runner *runner, double spent)
+{
+    double left = -spent;
+    for (size_t i = runner->turn; i < bench_plan_turns(runner->plan); i++) {
+        struct bench_turn turn = bench_plan_turn(runner->plan, i);
+        if (!result_has(runner->file, turn.mode, turn.repeat))
+            left += result_trial_seconds(runner->file, turn.mode);
+    }
+    return fmax(left, 0);
+}
+
+static void show_progress(struct runner *runner)
+{
+    struct trial_state state = trial_state(runner->trial);
+    struct bench_turn turn = bench_plan_turn(runner->plan, runner->turn);
+    double left = seconds_left(runner, state.seconds);
+    struct strbuf line = {0};
+    strbuf_printf(&line, "trial %zu of %zu: %s, repeat %u: %s", runner->turn + 1,
+                  bench_plan_turns(runner->plan), bench_mode_info(turn.mode)->name, turn.repeat + 1,
+                  state.phase);
+    if (state.running)
+        strbuf_printf(&line, ", %zu job%s", state.running, state.running == 1 ? "" : "s");
+    strbuf_puts(&line, ", ");
+    bench_put_duration(&line, state.seconds);
+    if (isfinite(left)) {
+        strbuf_puts(&line, "; about ");
+        bench_put_duration(&line, left);
+        strbuf_puts(&line, " left");
+    }
+    runner->options->say(strbuf_text(&line), true);
+    strbuf_free(&line);
+}
+
+static void tell_trial(const struct runner *runner)
+{
+    const struct bench_trial *trial = trial_result(runner->trial);
+    double end = 0;
+    size_t failed = 0;
+    for (size_t i = 0; i < trial->run_count; i++) {
+        end = fmax(end, trial->runs[i].end);
+        failed += trial->runs[i].outcome != BENCH_ENDED;
+    }
+    struct strbuf line = {0};
+    strbuf_printf(&line, "trial %zu of %zu: %s, repeat %u: ", runner->turn + 1,
+                  bench_plan_turns(runner->plan), bench_mode_info(trial->mode)->name,
+                  trial->repeat + 1);
+    bench_put_duration(&line, end);
+    if (failed)
+        strbuf_printf(&line, ", %zu of %zu jobs failed", failed, trial->run_count);
+    runner->options->say(strbuf_text(&line), false);
+    strbuf_free(&line);
+}
+
+static void on_tick(void *context, uint32_t events)
+{
+    (void)events;
+    struct runner *runner = context;
+    if (!runner->trial)
+        return;
+    show_progress(runner);
+    trial_tick(runner->trial);
+}
+
+static void on_signal(void *context, int signal)
+{
+    (void)signal;
+    struct runner *runner = context;
+    runner->interrupted = true;
+    loop_stop(runner->loop, -EINTR);
+}
+
+/* ---- the result ---- */
+
+static enum runner_result check_fact(struct runner *runner, enum result_fact fact,
+                                     const char *value, const char *what)
+{
+    CLEANUP_FREE char *before = result_get(runner->file, fact);
+    if (before && strcmp(before, value) != 0)
+        return refuse(runner, RUNNER_WRONG, "name another file with --output, or remove it",
+                      "%s: it is of %s", runner->options->output, what);
+    int r = before ? 0 : result_set(runner->file, fact, value);
+    if (r < 0)
+        return refuse(runner, RUNNER_FAILED, "", "%s: %s", runner->options->output, strerror(-r));
+    return RUNNER_DONE;
+}
+
+static enum runner_result open_result(struct runner *runner)
+{
+    const struct runner_options *options = runner->options;
+    int r = result_open(&runner->file, options->output, runner->failure->reason,
+                        sizeof(runner->failure->reason));
+    if (r < 0)
+        return r == -EBADMSG || r == -EBUSY ? RUNNER_WRONG : RUNNER_FAILED;
+    const struct device *device = monitor_device(runner->monitor, 0);
+    enum runner_result result = check_fact(runner, FACT_JOBS, options->jobs_text, "other jobs");
+    if (result == RUNNER_DONE)
+        result = check_fact(runner, FACT_GPU_UUID, device->text[DEVICE_UUID], "another GPU");
+    if (result != RUNNER_DONE)
+        return result;
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    const struct {
+        enum result_fact fact;
+        const char *value;
+    } facts[] = {
+        {FACT_JOBS_NAME, options->jobs_name},
+        {FACT_GPU, device->text[DEVICE_NAME]},
+        {FACT_DRIVER, monitor_counter(runner->monitor)->driver_version},
+        {FACT_HOST, host},
+        {FACT_VERSION, ROOFTOP_VERSION},
+        {FACT_COMMAND, options->command},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
+        r = result_set(runner->file, facts[i].fact, facts[i].value);
+        if (r < 0)
+            return refuse(runner, RUNNER_FAILED, "", "%s: %s", options->output, strerror(-r));
+    }
+    return RUNNER_DONE;
+}
+
+/* ---- the GPU ---- */
+
+static enum runner_result check_idle(struct runner *runner)
+{
+    const struct process_list *processes = &monitor_reading(runner->monitor, 0)->processes;
+    if (runner->options->beside || processes->count == 0)
+        return RUNNER_DONE;
+    return refuse(runner, RUNNER_FAILED, "end it, or measure beside it with --beside",
+                  "process %d uses the GPU: it would disturb what is measured",
+                  (int)processes->process[0].pid);
+}
+
+static enum runner_result open_gpu(struct runner *runner)
+{
+    struct monitor_config config = {
+        .source = runner->options->source,
+        .gpus = runner->options->gpu,
+        .interval = INTERVAL,
+    };
+    int r = monitor_open(&runner->monitor, &config, runner->failure);
+    if (r < 0)
+        return r == -EINVAL ? RUNNER_WRONG : RUNNER_NO_GPU;
+    if (!monitor_counter(runner->monitor)->ops->live)
+        return refuse(runner, RUNNER_WRONG, "leave --source out",
+                      "jobs can be measured on a real GPU only");
+    if (monitor_count(runner->monitor) == 0)
+        return refuse(runner, RUNNER_NO_GPU, "", "there is no GPU");
+    r = monitor_wait(runner->monitor, FIRST_FRAME);
+    if (r != 1)
+        return refuse(runner, RUNNER_NO_GPU, "", "the GPU does not answer");
+    return check_idle(runner);
+}
+
+/* ---- trials ---- */
+
+static void empty_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    struct dirent *entry;
+    while (folder && (entry = readdir(folder)))
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+}
+
+static int keep_trial(struct runner *runner)
+{
+    char watts[32];
+    CLEANUP_FREE char *before = result_get(runner->file, FACT_IDLE_WATTS);
+    double idle = trial_idle_watts(runner->trial);
+    int r = 0;
+    if (!before && isfinite(idle)) {
+        snprintf(watts, sizeof(watts), "%.3f", idle);
+        r = result_set(runner->file, FACT_IDLE_WATTS, watts);
+    }
+    if (r == 0)
+        r = result_add(runner->file, runner->plan, trial_result(runner->trial),
+                       trial_points(runner->trial));
+    if (r == 0)
+        tell_trial(runner);
+    return r;
+}
+
+static int run_trial(struct runner *runner, struct bench_turn turn)
+{
+    char visible[DEVICE_TEXT_SIZE + 32];
+    snprintf(visible, sizeof(visible), "CUDA_VISIBLE_DEVICES=%s",
+             monitor_device(runner->monitor, 0)->text[DEVICE_UUID]);
+    const char *environment[] = {visible, NULL};
+    const struct trial_config config = {
+        .plan = runner->plan,
+        .turn = turn,
+        .loop = runner->loop,
+        .monitor = runner->monitor,
+        .folder = runner->folder,
+        .environment = environment,
+    };
+    empty_folder(runner->folder);
+    int r = trial_begin(&runner->trial, &config);
+    if (r == 0)
+        r = loop_run(runner->loop);
+    if (r == 0)
+        r = keep_trial(runner);
+    trial_end(runner->trial);
+    runner->trial = NULL;
+    return r;
+}
+
+static enum runner_result run_turns(struct runner *runner)
+{
+    for (runner->turn = 0; runner->turn < bench_plan_turns(runner->plan); runner->turn++) {
+        struct bench_turn turn = bench_plan_turn(runner->plan, runner->turn);
+        if (result_has(runner->file, turn.mode, turn.repeat))
+            continue;
+        int r = runner->interrupted ? -EINTR : run_trial(runner, turn);
+        if (runner->interrupted)
+            return refuse(runner, RUNNER_INTERRUPTED, "the same command goes on from there",
+                          "interrupted; the trials so far are in %s", runner->options->output);
+        if (r < 0)
+            return refuse(runner, r == -ENODEV ? RUNNER_NO_GPU : RUNNER_FAILED,
+                          "the trials so far are kept; the same command goes on from there", "%s",
+                          r == -ENODEV ? "the GPU is lost" : strerror(-r));
+    }
+    return RUNNER_DONE;
+}
+
+static int watch(struct runner *runner)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    int r = loop_new(&runner->loop);
+    for (size_t i = 0; i < ARRAY_SIZE(signals) && r == 0; i++)
+        r = loop_add_signal(runner->loop, signals[i], on_signal, runner);
+    if (r == 0)
+        r = loop_add_timer(runner->loop, &runner->tick, on_tick, runner);
+    return r < 0 ? r : loop_timer_set(runner->tick, TICK, TICK);
+}
+
+static int make_folder(struct runner *runner)
+{
+    const char *parent = secure_getenv("TMPDIR");
+    snprintf(runner->folder, sizeof(runner->folder), "%s/rooftop-bench-XXXXXX",
+             parent && parent[0] ? parent : "/tmp");
+    if (mkdtemp(runner->folder))
+        return 0;
+    runner->folder[0] = '\0';
+    return -errno;
+}
+
+static void end(struct runner *runner)
+{
+    if (runner->folder[0]) {
+        empty_folder(runner->folder);
+        rmdir(runner->folder);
+    }
+    result_close(runner->file);
+    monitor_close(runner->monitor);
+    loop_free(runner->loop);
+}
+
+enum runner_result runner_run(const struct runner_options *options, struct counter_failure *failure)
+{
+    *failure = (struct counter_failure){0};
+    struct runner runner = {.options = options, .plan = options->plan, .failure = failure};
+    int r = watch(&runner);
+    if (r == 0)
+        r = make_folder(&runner);
+    enum runner_result result =
+        r < 0 ? refuse(&runner, RUNNER_FAILED, "", "%s", strerror(-r)) : open_gpu(&runner);
+    if (result == RUNNER_DONE)
+        result = open_result(&runner);
+    if (result == RUNNER_DONE)
+        result = run_turns(&runner);
+    end(&runner);
+    return result;
+}

@@ -1,0 +1,45 @@
+/* Part of trial*.c. */
+#pragma once
+
+#include "bench/child.h"
+#include "bench/moment.h"
+#include "bench/trial.h"
+
+enum trial_phase { PHASE_REST, PHASE_WARM, PHASE_RUN, PHASE_DRAIN };
+
+struct member {
+    struct trial *trial;
+    const struct bench_job *job;
+    struct child child;
+    struct bench_run *run;
+    bool ready; /* has warmed up */
+    bool going; /* was let go */
+    bool ended;
+    bool late;         /* its time is over */
+    double killed;     /* when it was asked to end, on the monotonic clock; 0: not yet */
+    double begin, end; /* seconds since 1970 */
+    unsigned outside_strikes;
+    bool seen_outside; /* used the GPU without MPS in an MPS mode */
+};
+
+struct trial {
+    struct trial_config config;
+    int notify; /* inotify on the folder */
+    enum trial_phase phase;
+    double began;       /* monotonic */
+    double phase_since; /* monotonic */
+    size_t count;
+    struct member *members;
+    size_t first, last; /* the members that run now: [first, last) */
+    struct bench_trial result;
+    struct moments moments;
+    size_t window_count;
+    struct window *windows; /* one for each batch of members */
+    double rest_begin, rest_end;
+    struct result_points points;
+};
+
+/* trial_measure.c: fills result and points once all have ended. Returns 0 or -ENOMEM. */
+MUST_CHECK int trial_measure(struct trial *trial);
+/* Takes the monitor's present frame. Returns 0 or −errno. */
+MUST_CHECK int trial_take_frame(struct trial *trial);

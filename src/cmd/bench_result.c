@@ -1,0 +1,102 @@
+#include "cmd/bench_result.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+int bench_result_load(const struct command *command, const char *path, struct bench_result *ret)
+{
+    char why[512];
+    *ret = (struct bench_result){0};
+    int r = result_load(&ret->result, path, why, sizeof(why));
+    if (r < 0)
+        return r == -ENOENT || r == -EBADMSG || r == -EISDIR || r == -EINVAL
+                   ? usage_error(command, "%s", why)
+                   : run_error(command, "%s", why);
+    r = bench_summarize(&ret->result.plan, &ret->result.trials, &ret->summary);
+    if (r < 0) {
+        result_free(&ret->result);
+        return run_error(command, "%s", strerror(-r));
+    }
+    ret->report = (struct bench_report){
+        .result = &ret->result,
+        .summary = &ret->summary,
+        .decision = bench_decide(&ret->summary),
+    };
+    return EXIT_DONE;
+}
+
+void bench_result_free(struct bench_result *result)
+{
+    bench_summary_free(&result->summary);
+    result_free(&result->result);
+}
+
+/* The shared mode with the most jobs per hour, where none is advised. */
+static enum bench_mode fastest(const struct bench_summary *summary)
+{
+    enum bench_mode best = MODE_TIME_SLICING;
+    for (int mode = MODE_TIME_SLICING; mode < MODE_COUNT; mode++)
+        if (summary->of[mode][MEASURE_JOBS_PER_HOUR].mean >
+            summary->of[best][MEASURE_JOBS_PER_HOUR].mean)
+            best = (enum bench_mode)mode;
+    return best;
+}
+
+static int check_numbers(const struct command *command, const struct roi_options *options)
+{
+    const struct {
+        const char *name;
+        double value;
+        bool above; /* 0 is too little */
+    } numbers[] = {
+        {"gpu-hour-cost", options->gpu_hour_cost, false},
+        {"power-cost", options->power_cost, false},
+        {"adoption-cost", options->adoption_cost, false},
+        {"operations-cost", options->operations_cost, false},
+        {"gpu-hours", options->gpu_hours, true},
+        {"pue", options->pue, true},
+        {"years", options->years, true},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+        if (isnan(numbers[i].value))
+            return usage_error(command, "give --%s: there are no hidden prices", numbers[i].name);
+        if (numbers[i].value < 0 || (numbers[i].above && numbers[i].value == 0))
+            return usage_error(command, "--%s: %g is too little", numbers[i].name,
+                               numbers[i].value);
+    }
+    return EXIT_DONE;
+}
+
+int bench_result_roi(const struct command *command, const struct roi_options *options,
+                     struct bench_result *result)
+{
+    int code = check_numbers(command, options);
+    if (code != EXIT_DONE)
+        return code;
+    enum bench_mode mode = result->report.decision.advice == ADVISE_SHARE
+                               ? result->report.decision.mode
+                               : fastest(&result->summary);
+    if (options->mode)
+        mode = bench_mode_by_name(options->mode);
+    if (mode == MODE_COUNT || mode == MODE_EXCLUSIVE)
+        return usage_error(command, "--mode: '%s' is no mode of sharing", options->mode);
+    result->roi = (struct roi_input){
+        .mode = mode,
+        .gpu_hours = options->gpu_hours,
+        .gpu_hour_cost = options->gpu_hour_cost,
+        .power_cost = options->power_cost,
+        .pue = options->pue,
+        .adoption_cost = options->adoption_cost,
+        .operations_cost = options->operations_cost,
+        .years = options->years,
+        .currency = options->currency,
+    };
+    char why[256];
+    double idle =
+        isnan(options->idle_power) ? result_idle_watts(&result->result) : options->idle_power;
+    if (roi_take(&result->roi, &result->summary, idle, why, sizeof(why)) < 0)
+        return run_error(command, "%s", why);
+    result->report.roi = &result->roi;
+    return EXIT_DONE;
+}

@@ -1,0 +1,170 @@
+# rooftop bench over small programs, with the fake NVML as the GPU.
+. "$SOURCE_ROOT/tests/lib.sh"
+
+ROOFTOP_NVML=$BUILD_ROOT/tests/fake/libfake_nvml.so
+FAKE_NVML_SCRIPT=$PWD/script
+export ROOFTOP_NVML FAKE_NVML_SCRIPT
+unset ROOFTOP_SOURCE
+printf 'gpu h200\nprocesses compute\nnvmlDeviceGetTotalEnergyConsumption -> 3\n' >script
+
+query() {
+    sqlite3 "$1" "$2" >out
+}
+
+expect_exit 2 'no file' "$ROOFTOP" bench
+expect_exit 2 'a file that is not there' "$ROOFTOP" bench none.ini
+expect_text err 'none.ini: No such file' 'is named'
+printf '[a]\ncommand = true\ncuont = 2\n' >wrong.ini
+expect_exit 2 'an unknown key' "$ROOFTOP" bench wrong.ini
+expect_text err "wrong.ini:3: \[a\] knows no key 'cuont'" 'is named with its line'
+
+cat >good.ini <<'END_OF_JOBS'
+[bench]
+title = Three jobs
+modes = exclusive, time-slicing
+repeats = 2
+settle = 1ms
+[plain]
+command = sleep 0.05
+count = 2
+time = 10s
+[file]
+command = : >"${ROOFTOP_READY}x"; while [ ! -e "$ROOFTOP_GO" ]; do sleep 0.01; done; echo "$COLOUR"
+ready = file
+env.COLOUR = blue
+time = 20s
+[line]
+command = echo epoch 1; sleep 0.05; echo JOB; sleep 0.05
+ready = line epoch 1
+hold = stop
+done = line JOB
+time = 5s
+END_OF_JOBS
+expect_exit 0 'a dry run' "$ROOFTOP" bench --dry-run good.ini
+expect_text out '^  plain × 2: sleep 0.05$' 'it shows the jobs'
+expect_text out '^  time-slicing, exclusive$' 'the second repeat begins with another mode'
+# 2 × (45 s + 45 s) at most, and 2 × (45 s + 20 s) at least.
+expect_text out '^How long: between 2 min 10 s and 3 min 0 s' 'and how long it takes'
+[ ! -e good.bench ]
+result $? 'and makes no file'
+
+expect_exit 0 'jobs are run' "$ROOFTOP" bench good.ini
+expect_text err '^trial 4 of 4: exclusive, repeat 2: ' 'each trial is told'
+query good.bench "SELECT count(*) || '|' || sum(outcome = 'ended') FROM run"
+expect_text out '^16\|16$' 'every job of every trial ended'
+query good.bench 'SELECT min(compute_sol_ratio), max(compute_sol_ratio), max(nvml_utilization_ratio) FROM trial'
+expect_text out '^0.935\|0.935\|0.99$' 'the GPU was measured meanwhile'
+query good.bench 'SELECT count(*) FROM trial JOIN (SELECT trial, max(end) AS length FROM run GROUP BY trial) ON trial = id
+    WHERE abs(energy_joules / length - 601.75) < 0.01'
+expect_text out '^4$' 'energy is power by time'
+query good.bench "SELECT count(*) FROM run a JOIN run b ON a.trial = b.trial AND b.instance = a.instance + 1
+    JOIN trial ON id = a.trial WHERE mode = 'exclusive' AND abs(a.end - b.begin) < 1e-6"
+expect_text out '^6$' 'in turn each job begins where the one before ends'
+query good.bench "SELECT count(*) FROM run JOIN trial ON id = trial WHERE mode = 'time-slicing' AND begin = 0"
+expect_text out '^8$' 'at once all begin together'
+expect_exit 0 'what is done is not run again' "$ROOFTOP" bench good.ini
+[ "$(sqlite3 good.bench 'SELECT count(*) FROM trial')" -eq 4 ]
+result $? 'there are as many trials as before'
+sed 's/0.05/0.06/' good.ini >other.ini
+expect_exit 2 'other jobs into the same result' "$ROOFTOP" bench -o good.bench other.ini
+expect_text err 'good.bench: it is of other jobs' 'are refused'
+
+cat >bad.ini <<'END_OF_JOBS'
+[bench]
+modes = time-slicing
+repeats = 1
+settle = 1ms
+timeout = 300ms
+warm-up-timeout = 600ms
+[fails]
+command = printf 'no \377 memory\n'; exit 7
+[dies]
+command = kill -9 $$
+[hangs]
+command = trap '' TERM; while :; do sleep 0.02; done
+[forks]
+command = sleep 300 & echo $! >forked; exit 0
+[cold]
+command = sleep 300
+ready = line never
+[leaves]
+command = true
+ready = file
+[garbage]
+command = head -c 300000 /dev/urandom
+[missing]
+command = ./no-such-program
+[folder]
+command = true
+folder = /no/such
+END_OF_JOBS
+expect_exit 0 'jobs that go wrong' "$ROOFTOP" bench bad.ini
+expect_text err '7 of 9 jobs failed' 'are counted'
+query bad.bench "SELECT name, outcome, exit_code FROM run"
+for line in 'fails\|failed\|7' 'dies\|failed\|137' 'hangs\|timeout\|137' 'forks\|ended\|0' 'cold\|cold\|143' \
+    'leaves\|cold\|0' 'garbage\|ended\|0' 'missing\|failed\|127' 'folder\|failed\|126'; do
+    expect_text out "^$line\$" "outcome of $line"
+done
+! kill -0 "$(cat forked)" 2>/dev/null
+result $? 'what a job leaves behind is killed'
+query bad.bench "SELECT output FROM run WHERE name = 'fails'"
+expect_text out '^no � memory' 'what it printed last is kept, as UTF-8'
+
+# Killed in the middle: what was done is kept, nothing is left running, and the rest is run later.
+cat >killed.ini <<'END_OF_JOBS'
+[bench]
+modes = exclusive, time-slicing
+repeats = 2
+settle = 1ms
+[a]
+command = if [ -e first ] && [ ! -e free ]; then echo $$ >>pids; exec sleep 300; fi; touch first
+END_OF_JOBS
+"$ROOFTOP" bench killed.ini 2>err &
+bench=$!
+tries=0
+until [ -s pids ] || [ $tries -eq 200 ]; do
+    tries=$((tries + 1))
+    sleep 0.05
+done
+kill -9 $bench
+wait $bench 2>/dev/null
+tries=0
+while kill -0 "$(cat pids)" 2>/dev/null && [ $tries -lt 100 ]; do
+    tries=$((tries + 1))
+    sleep 0.02
+done
+! kill -0 "$(cat pids)" 2>/dev/null
+result $? 'a bench that is killed leaves no job behind'
+query killed.bench 'SELECT count(*) FROM trial'
+expect_text out '^1$' 'the trial before is kept'
+touch free
+expect_exit 0 'the same command goes on' "$ROOFTOP" bench killed.ini
+query killed.bench 'SELECT count(*) FROM trial'
+expect_text out '^4$' 'to the end'
+
+# Ctrl-C
+printf '[bench]\nmodes = exclusive\nsettle = 1ms\n[a]\ncommand = touch began; sleep 300\n' >stop.ini
+"$ROOFTOP" bench stop.ini 2>err &
+bench=$!
+tries=0
+until [ -e began ] || [ $tries -eq 200 ]; do
+    tries=$((tries + 1))
+    sleep 0.05
+done
+kill -TERM $bench
+wait $bench
+[ $? -eq 1 ]
+result $? 'a signal ends it: exit 1'
+expect_text err 'the same command goes on from there' 'and it says how to go on'
+
+printf 'gpu h200\n' >script
+expect_exit 1 'a GPU in use' "$ROOFTOP" bench -o busy.bench good.ini
+expect_text err 'process 4242 uses the GPU' 'is refused by name'
+echo 'init 9' >script
+expect_exit 3 'no GPU' "$ROOFTOP" bench -o none.bench good.ini
+expect_exit 2 'a source that is not live' "$ROOFTOP" bench -s "sim:$SOURCE_ROOT/tests/data/one.sim" -o none.bench good.ini
+echo text >text.bench
+printf 'gpu h200\nprocesses compute\n' >script
+expect_exit 2 'a file of another kind' "$ROOFTOP" bench -o text.bench good.ini
+expect_text err 'text.bench: this is no result' 'is not written to'
+finish
