@@ -1,0 +1,76 @@
+# rooftop report and roi on a result whose every figure can be worked out by hand.
+. "$SOURCE_ROOT/tests/lib.sh"
+
+golden=$SOURCE_ROOT/tests/golden
+check=$BUILD_ROOT/tests/tools/jsoncheck
+sqlite3 two.bench <"$SOURCE_ROOT/tests/data/bench.sql"
+
+expect_exit 0 'text' "$ROOFTOP" report two.bench
+# 2 jobs in 20 s against 2 in 50 s on average; 2400 ÷ 5000 J.
+expect_text out '^Share the GPU: MPS, equal limits does 2.50 times the jobs per hour of one after the other, with 52 % less energy per job' 'the decision'
+# a 12.5 ÷ 10, b 20 ÷ 40: mean 0.875.
+expect_text out 'takes 0.88 times as long as alone on average, 1.25 times at worst' 'and what it costs'
+expect_text out '^throughput  MPS, equal limits: 360$' 'the winner of throughput: 2 ÷ 20 s'
+expect_text out '^time-slicing, repeat 3: b: failed, exit code 7: out of <memory>$' 'a failed job with its last words'
+expect_same out "$golden/bench-report.txt" 'the whole text'
+
+expect_exit 0 'JSON' "$ROOFTOP" report -f json two.bench
+"$check" decision.advice decision.mode winners.energy modes.# modes.1.failed_jobs <out >values
+expect_text values '^"share" "mps-equal" "mps-equal" 3 1$' 'its decision'
+"$check" modes.2.makespan_seconds.mean modes.2.energy_per_job_joules.mean modes.2.jobs.1.slowdown.mean \
+    modes.2.fairness.mean modes.0.power_watts.mean <out >values
+# Fairness: progress of a 10 ÷ 12.5 = 0.8, of b 40 ÷ 20 = 2 (19.6, 20, 20.4 s: mean of 0.8·T ÷ 40 is 0.4).
+expect_text values '^20 1200 0.5 0.4 100$' 'its measures'
+
+expect_exit 0 'CSV' "$ROOFTOP" report -f csv two.bench
+expect_text out '^mps-equal,2,,jobs_per_hour,360$' 'a measure of a trial'
+expect_text out '^time-slicing,3,b,outcome,failed$' 'and how a job ended'
+
+expect_exit 0 'HTML' "$ROOFTOP" report -f html two.bench
+expect_text out '<h1>Two &lt;jobs&gt; &amp; more</h1>' 'the title is escaped'
+expect_text out 'out of &lt;memory&gt;' "and a job's words"
+! grep -Eq '(src|href)=|https?:' out
+result $? 'the page needs nothing else'
+expect_text out '2.50 ×' 'the headline'
+
+prices='--gpu-hours 1000 --gpu-hour-cost 2 --power-cost 0.5 --adoption-cost 600 --operations-cost 120'
+# shellcheck disable=SC2086
+expect_exit 0 'the return' "$ROOFTOP" roi $prices --currency EUR two.bench
+# 1000 · (1 − 1/2.5) = 600 hours; kWh: (1000 · 100 − 400 · 120 − 600 · 80 or 0) ÷ 1000 = 4 and 52.
+expect_text out 'freed   = H · \(1 − 1/Θ\) = 1000 · \(1 − 1/2.500\) = 600.0 GPU hours a year' 'hours'
+expect_text out '= 4.0 kWh a year' 'energy where freed hours are idle'
+expect_text out '= 52.0 kWh a year' 'and where they are used'
+expect_text out '= 0.00 \+ 2.00 = 2.00 EUR a year' 'benefit unused'
+expect_text out '= 1,200.00 \+ 26.00 = 1,226.00 EUR a year' 'benefit used'
+expect_text out 'C       = adoption \+ operations · years = 720.00 EUR' 'cost'
+# (1226 − 720) ÷ 720 and (2 − 720) ÷ 720
+expect_text out 'ROI .* = 70 %' 'return used'
+expect_text out 'ROI .* = −100 %' 'return unused'
+# 600 ÷ ((1226 − 120) ÷ 12)
+expect_text out 'payback .* = 6.5 months' 'payback'
+# (720 − 2) ÷ 1224
+expect_text out 'It pays from 59 % of the freed hours used' 'from where on it pays'
+# shellcheck disable=SC2086
+expect_exit 0 'as JSON' "$ROOFTOP" roi -f json $prices two.bench
+"$check" theta cases.1.benefit cases.1.payback_months sensitivity.2.input <out >values
+expect_text values '^2.5 1226 6.50994575 "cost of a GPU hour"$' 'the same figures'
+# shellcheck disable=SC2086
+expect_exit 0 'on the page' "$ROOFTOP" report -f html $prices two.bench
+expect_text out 'It pays from 59 %' 'the return is there too'
+
+expect_exit 2 'a price that is missing' "$ROOFTOP" roi --gpu-hours 1000 two.bench
+expect_text err 'give --gpu-hour-cost: there are no hidden prices' 'is asked for'
+# shellcheck disable=SC2086
+expect_exit 2 'a mode that is none' "$ROOFTOP" roi $prices --mode fast two.bench
+# shellcheck disable=SC2086
+expect_exit 1 'a mode that did not run' "$ROOFTOP" roi $prices --mode mig two.bench
+expect_exit 2 'no file' "$ROOFTOP" report none.bench
+expect_exit 2 'a recording' "$ROOFTOP" report "$SOURCE_ROOT/data/h200.roof"
+expect_text err 'this is no result of rooftop bench' 'is refused'
+sqlite3 two.bench "UPDATE run SET outcome = 'strange' WHERE trial = 1"
+expect_exit 2 'a result that makes no sense' "$ROOFTOP" report two.bench
+sqlite3 two.bench "DELETE FROM run; DELETE FROM trial"
+expect_exit 0 'a result without trials' "$ROOFTOP" report two.bench
+expect_text out '^The trials do not tell' 'says that it does not tell'
+expect_exit 0 'nor does the page' "$ROOFTOP" report -f html two.bench
+finish
