@@ -7,6 +7,26 @@ export ROOFTOP_NVML FAKE_NVML_SCRIPT
 unset ROOFTOP_SOURCE
 printf 'gpu h200\nprocesses compute\nnvmlDeviceGetTotalEnergyConsumption -> 3\n' >script
 
+# gone PID: true as soon as the process is, within ten seconds.
+gone() {
+    tries=0
+    while kill -0 "$1" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ] || return 1
+        sleep 0.05
+    done
+}
+
+# appears CONDITION…: true as soon as the command is, within ten seconds.
+appears() {
+    tries=0
+    until "$@"; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ] || return 1
+        sleep 0.05
+    done
+}
+
 query() {
     sqlite3 "$1" "$2" >out
 }
@@ -105,7 +125,7 @@ for line in 'fails\|failed\|7' 'dies\|failed\|137' 'hangs\|timeout\|137' 'forks\
     'leaves\|cold\|0' 'garbage\|ended\|0' 'missing\|failed\|127' 'folder\|failed\|126'; do
     expect_text out "^$line\$" "outcome of $line"
 done
-! kill -0 "$(cat forked)" 2>/dev/null
+gone "$(cat forked)"
 result $? 'what a job leaves behind is killed'
 query bad.bench "SELECT output FROM run WHERE name = 'fails'"
 expect_text out '^no � memory' 'what it printed last is kept, as UTF-8'
@@ -121,19 +141,10 @@ command = if [ -e first ] && [ ! -e free ]; then echo $$ >>pids; exec sleep 300;
 END_OF_JOBS
 "$ROOFTOP" bench killed.ini 2>err &
 bench=$!
-tries=0
-until [ -s pids ] || [ $tries -eq 200 ]; do
-    tries=$((tries + 1))
-    sleep 0.05
-done
+appears [ -s pids ]
 kill -9 $bench
 wait $bench 2>/dev/null
-tries=0
-while kill -0 "$(cat pids)" 2>/dev/null && [ $tries -lt 100 ]; do
-    tries=$((tries + 1))
-    sleep 0.02
-done
-! kill -0 "$(cat pids)" 2>/dev/null
+gone "$(cat pids)"
 result $? 'a bench that is killed leaves no job behind'
 query killed.bench 'SELECT count(*) FROM trial'
 expect_text out '^1$' 'the trial before is kept'
@@ -146,11 +157,7 @@ expect_text out '^4$' 'to the end'
 printf '[bench]\nmodes = exclusive\nsettle = 1ms\n[a]\ncommand = touch began; sleep 300\n' >stop.ini
 "$ROOFTOP" bench stop.ini 2>err &
 bench=$!
-tries=0
-until [ -e began ] || [ $tries -eq 200 ]; do
-    tries=$((tries + 1))
-    sleep 0.05
-done
+appears [ -e began ]
 kill -TERM $bench
 wait $bench
 [ $? -eq 1 ]
