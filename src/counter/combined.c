@@ -1,6 +1,7 @@
 #include "counter/combined.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,6 +11,7 @@ struct combined {
     struct counter counter;
     struct counter *inner;
     struct overlay *overlay;
+    atomic_bool read; /* by a device's thread */
 };
 
 static const struct counter_ops wrapped_ops;
@@ -19,9 +21,12 @@ static struct combined *combined_of(struct counter *counter)
     return (struct combined *)counter;
 }
 
+/* The overlay is exchanged, which nobody may be reading then: once sampling has begun it stays. */
 static int combined_set_clock(struct counter *counter, enum clock_mode mode)
 {
     struct combined *combined = combined_of(counter);
+    if (atomic_load(&combined->read))
+        return -EBUSY;
     struct overlay_config config = overlay_defaults;
     config.mode = mode;
     struct overlay *overlay;
@@ -81,6 +86,7 @@ static int combined_read(struct counter *counter, size_t device, struct sample *
 {
     struct combined *combined = combined_of(counter);
     struct counter *inner = combined->inner;
+    atomic_store_explicit(&combined->read, true, memory_order_relaxed);
     int r = inner->ops->read(inner, device, sample, processes);
     if (r == 0)
         overlay_read(combined->overlay, device, sample);

@@ -49,7 +49,7 @@ struct live {
     double change_period;
 
     pthread_mutex_t lock;
-    pthread_cond_t stop_signal; /* of `stopping`, and of each worker's end */
+    pthread_cond_t wake_signal; /* of `stopping`, of another interval, and of each worker's end */
     bool stopping;
     bool abandoned; /* stopped while a worker hung: the last worker frees it all */
     bool devices_changed;
@@ -100,14 +100,14 @@ static double stale_age(const struct live *live)
     return age > SHORTEST_STALE_AGE ? age : SHORTEST_STALE_AGE;
 }
 
-/* Sleeps until `when` on the monotonic clock; false where the sampler is to stop. */
-static bool sleep_until(struct live *live, double when)
+/* Sleeps until the tick, which live_set_interval() may move; false where the sampler is to stop. */
+static bool sleep_until(struct live *live, unsigned long tick)
 {
-    struct timespec until = clock_timespec(when);
     pthread_mutex_lock(&live->lock);
-    int r = 0;
-    while (!live->stopping && r != ETIMEDOUT)
-        r = pthread_cond_timedwait(&live->stop_signal, &live->lock, &until);
+    while (!live->stopping && clock_monotonic() < tick_time(live, tick)) {
+        struct timespec until = clock_timespec(tick_time(live, tick));
+        pthread_cond_timedwait(&live->wake_signal, &live->lock, &until);
+    }
     bool go_on = !live->stopping;
     pthread_mutex_unlock(&live->lock);
     return go_on;
@@ -147,7 +147,7 @@ static void publish(struct worker *worker, unsigned long tick, int error)
         eventfd_write(live->ready_event, 1);
 }
 
-/* Seconds to wait after the n-th failure in a row. */
+/* Seconds to wait after the n-th failure in a row. Under the lock. */
 static double back_off(const struct live *live, unsigned failures)
 {
     double wait = live->interval;
@@ -214,7 +214,7 @@ static void destroy(struct live *live)
     close_descriptor(live->epoll);
     close_descriptor(live->grace_timer);
     close_descriptor(live->ready_event);
-    pthread_cond_destroy(&live->stop_signal);
+    pthread_cond_destroy(&live->wake_signal);
     pthread_mutex_destroy(&live->lock);
     free(live->workers);
     free(live);
@@ -226,10 +226,22 @@ static void sign_off(struct worker *worker)
     pthread_mutex_lock(&live->lock);
     worker->ended = true;
     bool last = live->abandoned && all_ended(live);
-    pthread_cond_broadcast(&live->stop_signal);
+    pthread_cond_broadcast(&live->wake_signal);
     pthread_mutex_unlock(&live->lock);
     if (last)
         destroy(live);
+}
+
+/* The tick that the worker serves after `tick`. */
+static unsigned long next_tick(const struct worker *worker, unsigned long tick)
+{
+    struct live *live = worker->live;
+    double now = clock_monotonic();
+    pthread_mutex_lock(&live->lock);
+    double wait = worker->failures == 0 ? 0 : back_off(live, worker->failures);
+    tick = tick_after(live, tick, now + wait);
+    pthread_mutex_unlock(&live->lock);
+    return tick;
 }
 
 static void *work(void *argument)
@@ -237,17 +249,12 @@ static void *work(void *argument)
     struct worker *worker = argument;
     struct live *live = worker->live;
     unsigned long tick = 0;
-    double when = live->base;
-    while (sleep_until(live, when)) {
+    while (sleep_until(live, tick)) {
         int error = read_device(worker);
         worker->failures = error == 0 ? 0 : worker->failures + 1;
         publish(worker, tick, error);
         check_for_changes(live);
-
-        double now = clock_monotonic();
-        double earliest = error == 0 ? now : now + back_off(live, worker->failures);
-        tick = tick_after(live, tick, earliest);
-        when = tick_time(live, tick);
+        tick = next_tick(worker, tick);
     }
     sign_off(worker);
     return NULL;
@@ -288,7 +295,7 @@ static void init_lock(struct live *live)
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&live->stop_signal, &attributes);
+    pthread_cond_init(&live->wake_signal, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&live->lock, NULL);
 }
@@ -364,7 +371,7 @@ static void await_ends(struct live *live)
     struct timespec until = clock_timespec(clock_monotonic() + STOP_PATIENCE);
     int r = 0;
     while (!all_ended(live) && r != ETIMEDOUT)
-        r = pthread_cond_timedwait(&live->stop_signal, &live->lock, &until);
+        r = pthread_cond_timedwait(&live->wake_signal, &live->lock, &until);
 }
 
 /* False where one hangs in the driver. */
@@ -372,7 +379,7 @@ static bool end_workers(struct live *live)
 {
     pthread_mutex_lock(&live->lock);
     live->stopping = true;
-    pthread_cond_broadcast(&live->stop_signal);
+    pthread_cond_broadcast(&live->wake_signal);
     await_ends(live);
     bool ended = all_ended(live);
     live->abandoned = !ended;
@@ -390,6 +397,23 @@ bool live_stop(struct live *live)
         pthread_join(live->workers[i].thread, NULL);
     destroy(live);
     return true;
+}
+
+/* The tick that is awaited comes when it would have, or one new interval from now if that is
+ * sooner; those behind it follow in the new distance. */
+void live_set_interval(struct live *live, double interval)
+{
+    pthread_mutex_lock(&live->lock);
+    double when = tick_time(live, live->tick);
+    double soonest = clock_monotonic() + interval;
+    if (when > soonest)
+        when = soonest;
+    live->interval = interval;
+    live->base = when - live->first_delay - (double)(live->tick - 1) * interval;
+    await_tick(live, live->tick);
+    pthread_cond_broadcast(&live->wake_signal);
+    pthread_mutex_unlock(&live->lock);
+    arm_grace(live);
 }
 
 int live_fd(const struct live *live)

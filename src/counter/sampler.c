@@ -65,6 +65,16 @@ int sampler_next(struct sampler *sampler, struct frame *frame)
                          : playback_next(sampler->playback, frame);
 }
 
+int sampler_set_interval(struct sampler *sampler, double interval)
+{
+    if (!sampler->live)
+        return -ENOTSUP;
+    if (!valid_interval(interval))
+        return -EINVAL;
+    live_set_interval(sampler->live, interval);
+    return 0;
+}
+
 int sampler_seek(struct sampler *sampler, double time)
 {
     return sampler->playback ? playback_seek(sampler->playback, time) : -ENOTSUP;

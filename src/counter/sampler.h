@@ -40,6 +40,9 @@ int sampler_fd(const struct sampler *sampler);
  * have come or gone: open the source anew). */
 MUST_CHECK int sampler_next(struct sampler *sampler, struct frame *frame);
 
+/* Live sources only, -ENOTSUP for recorded ones; -EINVAL outside the limits. */
+int sampler_set_interval(struct sampler *sampler, double interval);
+
 /* Recorded sources only, -ENOTSUP for live ones: what follows comes from `time`, which is brought
  * into the recording's span, at `speed` (0: as fast as possible; -EINVAL outside the limits). */
 int sampler_seek(struct sampler *sampler, double time);

@@ -398,6 +398,16 @@ double monitor_sampling_interval(const struct monitor *monitor)
     return chosen_interval(monitor);
 }
 
+int monitor_set_interval(struct monitor *monitor, double interval)
+{
+    if (!monitor->counter->ops->live)
+        return -ENOTSUP;
+    int r = monitor->sampler ? sampler_set_interval(monitor->sampler, interval) : 0;
+    if (r == 0)
+        monitor->wanted_interval = interval;
+    return r;
+}
+
 const struct counter *monitor_counter(const struct monitor *monitor)
 {
     return monitor->counter;

@@ -49,6 +49,9 @@ double monitor_interval(const struct monitor *monitor);
 /* Between two frames, as it was asked for or chosen. */
 double monitor_sampling_interval(const struct monitor *monitor);
 
+/* Live sources only, -ENOTSUP for recordings. */
+int monitor_set_interval(struct monitor *monitor, double interval);
+
 const struct counter *monitor_counter(const struct monitor *monitor);
 /* Never NULL; for a process that cannot be seen, `outside` is set. Valid until the next call. */
 const struct process_description *monitor_describe(struct monitor *monitor, pid_t pid);

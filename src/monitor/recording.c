@@ -25,6 +25,8 @@ struct recording {
     struct monitor *monitor;
     struct record_writer *writer;
     struct mark_inbox *inbox; /* NULL where no folder for it was found */
+    void (*on_mark)(void *context, const struct mark *mark);
+    void *context;
     struct recorded *devices;
     size_t device_count;
     unsigned generation;
@@ -86,6 +88,8 @@ int recording_start(struct recording **ret, struct monitor *monitor, const char 
     if (!recording)
         return -ENOMEM;
     recording->monitor = monitor;
+    recording->on_mark = options->on_mark;
+    recording->context = options->context;
     recording->committed = clock_monotonic();
     const struct record_writer_options writer_options = {
         .replace = options->replace,
@@ -162,6 +166,8 @@ static int take_marks(struct recording *recording)
         int r = recording_mark(recording, mark.time, mark.end, mark.name);
         if (r < 0)
             return r;
+        if (recording->on_mark)
+            recording->on_mark(recording->context, &mark);
     }
     return 0;
 }

@@ -11,6 +11,9 @@ struct recording;
 struct recording_options {
     bool replace; /* an existing file */
     bool redact;  /* no users, no command lines, no containers, no host name */
+    /* Called for each mark that `rooftop mark` sends; may be NULL. */
+    void (*on_mark)(void *context, const struct mark *mark);
+    void *context;
 };
 
 /* Makes the file. The monitor must outlive the recording. Marks come from recording_mark() and from

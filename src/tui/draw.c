@@ -17,7 +17,7 @@ static double shown_time(const struct draw *draw)
 static void status_words(const struct draw *draw, struct strbuf *out)
 {
     const struct model *model = draw->model;
-    char time[16], behind[FORMAT_SIZE];
+    char behind[FORMAT_SIZE];
     if (model->recording[0])
         strbuf_puts(out, "REC  ");
     if (model->cost.slowed)
@@ -30,8 +30,16 @@ static void status_words(const struct draw *draw, struct strbuf *out)
         model->device_count > draw->layout->end_device - draw->layout->first_device)
         strbuf_printf(out, "GPUs %zu-%zu of %zu  ", draw->layout->first_device + 1,
                       draw->layout->end_device, model->device_count);
-    clock_format_time(shown_time(draw), time, sizeof(time));
-    strbuf_puts(out, model->time > 0 ? time : "--:--:--");
+}
+
+/* The time of day goes where there is no room for it. */
+static void add_time(const struct draw *draw, int width, struct strbuf *out)
+{
+    char time[16] = "--:--:--";
+    if (draw->model->time > 0)
+        clock_format_time(shown_time(draw), time, sizeof(time));
+    if (cells_text_width(draw->cells, strbuf_text(out)) + (int)strlen(time) <= width)
+        strbuf_puts(out, time);
 }
 
 void draw_title(const struct draw *draw, struct rect rect)
@@ -43,6 +51,7 @@ void draw_title(const struct draw *draw, struct rect rect)
     static const char name[] = "rooftop";
     struct strbuf status = {0};
     status_words(draw, &status);
+    add_time(draw, rect.width - 2, &status);
     int right = cells_text_width(cells, strbuf_text(&status));
     int end = rect.x + rect.width - right - 2;
     int x = rect.x + 1;
@@ -96,20 +105,41 @@ static void draw_body(const struct panel_data *data, const struct panel *panel)
         panel_vitals(data, (struct rect){side.x, side.y + links, side.width, side.height - links});
 }
 
-void draw_device(const struct draw *draw, const struct panel *panel)
+static struct panel_data data_of(const struct draw *draw, const struct panel *panel,
+                                 struct sample *sample)
 {
-    struct sample sample;
-    model_sample(draw->model, panel->device, draw->view->cursor, &sample);
-    struct panel_data data = {
+    model_sample(draw->model, panel->device, draw->view->cursor, sample);
+    return (struct panel_data){
         .draw = draw,
         .device = &draw->model->devices[panel->device],
-        .sample = &sample,
+        .sample = sample,
         .index = panel->device,
         .selected = panel->device == draw->view->device && draw->model->device_count > 1 &&
                     draw->view->focus == FOCUS_DEVICES,
         .nested = draw->model->nested[panel->device],
     };
-    panel_header(&data, panel->header, panel->form);
+}
+
+/* What fits all headers. */
+static struct header_form common_form(const struct draw *draw)
+{
+    struct header_form common = {.bar = draw->cells->width};
+    for (size_t i = 0; i < draw->layout->panel_count; i++) {
+        const struct panel *panel = &draw->layout->panels[i];
+        struct sample sample;
+        struct panel_data data = data_of(draw, panel, &sample);
+        struct header_form form = panel_header_form(&data, panel);
+        common.length = form.length > common.length ? form.length : common.length;
+        common.bar = form.bar < common.bar ? form.bar : common.bar;
+    }
+    return common;
+}
+
+void draw_device(const struct draw *draw, const struct panel *panel)
+{
+    struct sample sample;
+    struct panel_data data = data_of(draw, panel, &sample);
+    panel_header(&data, panel);
     if (panel->verdict.height > 0)
         panel_verdict(&data, panel->verdict);
     if (panel->chart.height > 0)
@@ -208,7 +238,9 @@ void draw_screen(struct cells *cells, const struct model *model, struct view *vi
     show_selected(cells, model, view, table, layout);
     view_settle(view, &context);
 
-    struct draw draw = {cells, model, view, table, layout, now};
+    struct draw draw = {cells, model, view, table, layout, now, {0}};
+    draw.header = common_form(&draw);
+    draw.header = common_form(&draw); /* bars of the length that all have now */
     draw_title(&draw, layout->title);
     for (size_t i = 0; i < layout->panel_count; i++)
         draw_device(&draw, &layout->panels[i]);

@@ -7,6 +7,12 @@
 #include "tui/processes.h"
 #include "tui/view.h"
 
+/* The same for all headers, so that numbers stand below each other. */
+struct header_form {
+    int length; /* how much words are shortened */
+    int bar;    /* columns of each bar */
+};
+
 /* All that a panel needs to draw itself. */
 struct draw {
     struct cells *cells;
@@ -15,6 +21,7 @@ struct draw {
     const struct process_table *table;
     struct layout *layout;
     double now; /* monotonic */
+    struct header_form header;
 };
 
 /* Computes the layout for the cells' size, settles the view by it, and draws. The cells' character

@@ -144,9 +144,13 @@ static void put_head(const struct draw *draw, struct rect rect, const struct col
                 cells_glyph(draw->cells, prefs->descending ? GLYPH_ARROW_DOWN : GLYPH_ARROW_UP),
                 style);
     }
-    char note[VIEW_TEXT_SIZE + 32] = "";
+    char note[VIEW_TEXT_SIZE + 48] = "";
+    /* Their past is not kept. */
+    const char *now = draw->view->cursor > 0 ? " processes of now " : "";
     if (draw->view->filter[0])
-        snprintf(note, sizeof(note), " filter: %s ", draw->view->filter);
+        snprintf(note, sizeof(note), "%s filter: %s ", now, draw->view->filter);
+    else
+        snprintf(note, sizeof(note), "%s", now);
     cells_text_right(draw->cells, rect.x + rect.width / 2, rect.y, rect.width - rect.width / 2,
                      STYLE_BAR_STRONG, note);
 }

@@ -138,6 +138,14 @@ void model_add(struct model *model, size_t source, const struct reading *reading
         }
 }
 
+bool model_awaits_counters(const struct model *model)
+{
+    for (size_t i = 0; i < model->device_count; i++)
+        if (model->devices[i].reading.sample.absent[METRIC_SM_ACTIVE] == ABSENT_NO_NEW_SAMPLE)
+            return true;
+    return false;
+}
+
 void model_forget(struct model *model)
 {
     for (size_t i = 0; i < model->device_count; i++)

@@ -13,7 +13,9 @@ struct panel_data {
     bool nested;
 };
 
-void panel_header(const struct panel_data *data, struct rect rect, enum panel_form form);
+/* What fits this header, with words as short as draw->header.length at least. */
+struct header_form panel_header_form(const struct panel_data *data, const struct panel *panel);
+void panel_header(const struct panel_data *data, const struct panel *panel);
 void panel_verdict(const struct panel_data *data, struct rect rect);
 
 /* The chart's curves, by mode. */

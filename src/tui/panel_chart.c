@@ -108,7 +108,7 @@ static void draw_times(const struct panel_data *data, struct rect rect)
 static void draw_marks(const struct panel_data *data, struct rect rect, const struct window *window,
                        bool named)
 {
-    enum { TIME_WIDTH = 8 };
+    enum { TIME_WIDTH = 8, SHORTEST_NAME = 4 };
     struct cells *cells = data->draw->cells;
     const struct model *model = data->draw->model;
     double span = window->width * (double)window->points;
@@ -121,9 +121,11 @@ static void draw_marks(const struct panel_data *data, struct rect rect, const st
         cells_fill(cells, (struct rect){x, rect.y, 1, rect.height},
                    cells_glyph(cells, GLYPH_VERTICAL), STYLE_RULE);
         int start = x < rect.x + TIME_WIDTH ? rect.x + TIME_WIDTH : x;
-        if (named && start < end)
-            cells_text_cut(cells, start, rect.y + rect.height, end - start - 1, STYLE_DIM,
-                           model->marks[i].name);
+        int room = end - start - 1;
+        const char *name = model->marks[i].name;
+        /* Two letters of a name are worth nothing. */
+        if (named && (room > SHORTEST_NAME || cells_text_width(cells, name) <= room))
+            cells_text_cut(cells, start, rect.y + rect.height, room, STYLE_DIM, name);
         end = x < end ? x : end;
     }
 }

@@ -9,11 +9,25 @@
 /* How much a part of the header says. */
 enum length { LONG, SHORT, TINY };
 
+/* Where the room is short, the highest go first; RANK_NAME stays. */
+enum rank {
+    RANK_NAME,
+    RANK_SOL,
+    RANK_SMI,
+    RANK_MEMORY,
+    RANK_BOUND,
+    RANK_POWER,
+    RANK_REASON,
+    RANK_CLOCK,
+    RANK_TEMPERATURE,
+};
+
 enum { MAX_SEGMENTS = 14, SEGMENT_SIZE = 64, GAP = 2, MAX_BAR = 24, MIN_BAR = 6 };
+enum { REASON_ROOM = GAP + (int)sizeof("power_cap") - 1 };
 
 struct segment {
     enum style style;
-    int rank;   /* where the room is short, the highest go first; 0 stays */
+    enum rank rank;
     double bar; /* in rows: a bar for this value may follow; NAN for none */
     char text[SEGMENT_SIZE];
 };
@@ -25,7 +39,7 @@ struct header {
     struct segment segments[MAX_SEGMENTS];
 };
 
-static struct segment *add(struct header *header, int rank, enum style style)
+static struct segment *add(struct header *header, enum rank rank, enum style style)
 {
     struct segment *segment = &header->segments[header->count++];
     *segment = (struct segment){.style = style, .rank = rank, .bar = NAN};
@@ -64,7 +78,7 @@ static void add_name(struct header *header)
     const struct panel_data *data = header->data;
     const struct model *model = data->draw->model;
     const char *name = data->device->device.text[DEVICE_NAME];
-    struct segment *segment = add(header, 0, data->selected ? STYLE_CURSOR : STYLE_NAME);
+    struct segment *segment = add(header, RANK_NAME, data->selected ? STYLE_CURSOR : STYLE_NAME);
     unsigned index = data->device->device.index;
     int width = name_width(model, header->length);
     if (header->length == TINY)
@@ -93,7 +107,7 @@ static void add_sol(struct header *header, enum metric metric, const char *const
                     const char *what, int what_width, enum style style)
 {
     const struct sample *sample = header->data->sample;
-    struct segment *segment = add(header, 1, style);
+    struct segment *segment = add(header, RANK_SOL, style);
     char percent[16];
     put_percent(percent, header->length, sample, metric);
     segment->bar = sample_get(sample, metric, NAN);
@@ -123,7 +137,7 @@ static void add_bound(struct header *header)
 {
     const struct sample *sample = header->data->sample;
     const char *word = label_word(METRIC_BOUND, sample_get(sample, METRIC_BOUND, -1));
-    snprintf(add(header, 4, STYLE_STRONG)->text, SEGMENT_SIZE, "%-7s", word ? word : "?");
+    snprintf(add(header, RANK_BOUND, STYLE_STRONG)->text, SEGMENT_SIZE, "%-7s", word ? word : "?");
 }
 
 static void add_smi(struct header *header)
@@ -135,7 +149,7 @@ static void add_smi(struct header *header)
         snprintf(percent, sizeof(percent), "  ?");
     else
         snprintf(percent, sizeof(percent), "%3.0f", value * 100);
-    snprintf(add(header, 2, STYLE_SMI)->text, SEGMENT_SIZE,
+    snprintf(add(header, RANK_SMI, STYLE_SMI)->text, SEGMENT_SIZE,
              header->length == LONG    ? "%s %s %%"
              : header->length == SHORT ? "%s %s%%"
                                        : "%s%s",
@@ -150,7 +164,7 @@ static void add_memory(struct header *header)
                                     device_number(&data->device->device, DEVICE_MEMORY_TOTAL, NAN));
     format_bytes(sample_get(data->sample, METRIC_MEMORY_USED, NAN), used);
     format_bytes(total_bytes, total);
-    snprintf(add(header, 3, STYLE_TEXT)->text, SEGMENT_SIZE, "%5.8s/%-4.8s", used, total);
+    snprintf(add(header, RANK_MEMORY, STYLE_TEXT)->text, SEGMENT_SIZE, "%5.8s/%-4.8s", used, total);
 }
 
 static void add_electrical(struct header *header)
@@ -161,7 +175,7 @@ static void add_electrical(struct header *header)
     double limit =
         sample_get(sample, METRIC_POWER_LIMIT,
                    device_number(&header->data->device->device, DEVICE_POWER_LIMIT, NAN));
-    char *text = add(header, 5, STYLE_TEXT)->text;
+    char *text = add(header, RANK_POWER, STYLE_TEXT)->text;
     if (isnan(power))
         snprintf(text, SEGMENT_SIZE, header->length == LONG ? "  ?/?   W" : "  ?W");
     else if (header->length == LONG && !isnan(limit))
@@ -171,14 +185,14 @@ static void add_electrical(struct header *header)
 
     double effective = sample_get(sample, METRIC_EFFECTIVE_CLOCK, NAN);
     double clock = isnan(effective) ? sample_get(sample, METRIC_SM_CLOCK, NAN) : effective;
-    text = add(header, 6, STYLE_TEXT)->text;
+    text = add(header, RANK_CLOCK, STYLE_TEXT)->text;
     if (isnan(clock))
         snprintf(text, SEGMENT_SIZE, "   ? MHz");
     else
         snprintf(text, SEGMENT_SIZE, "%4.0f MHz", clock / 1e6);
 
     double temperature = sample_get(sample, METRIC_TEMPERATURE, NAN);
-    text = add(header, 7, STYLE_TEXT)->text;
+    text = add(header, RANK_TEMPERATURE, STYLE_TEXT)->text;
     const char *degree = header->data->draw->cells->charset == CHARSET_ASCII ? "" : "°";
     if (isnan(temperature))
         snprintf(text, SEGMENT_SIZE, " ? %sC", degree);
@@ -190,7 +204,7 @@ static void add_reason(void *context, const char *word)
 {
     struct header *header = context;
     if (header->count < MAX_SEGMENTS && strcmp(word, "idle") != 0)
-        snprintf(add(header, 8, STYLE_WARNING)->text, SEGMENT_SIZE, "%s", word);
+        snprintf(add(header, RANK_REASON, STYLE_WARNING)->text, SEGMENT_SIZE, "%s", word);
 }
 
 /* Instead of numbers: since when there are none. */
@@ -200,7 +214,7 @@ static bool add_state(struct header *header)
     if (reading->state <= READING_OK || header->data->draw->view->cursor > 0)
         return false;
     char age[FORMAT_SIZE];
-    char *text = add(header, 0, STYLE_ALARM)->text;
+    char *text = add(header, RANK_NAME, STYLE_ALARM)->text;
     snprintf(text, SEGMENT_SIZE, " %s %s ", reading_state_name(reading->state),
              format_span(reading->age, age));
     return true;
@@ -248,21 +262,40 @@ static void drop_highest_rank(struct header *header)
 
 static int highest_rank(const struct header *header)
 {
-    int rank = 0;
+    int rank = RANK_NAME;
     for (size_t i = 0; i < header->count; i++)
-        rank = header->segments[i].rank > rank ? header->segments[i].rank : rank;
+        rank = (int)header->segments[i].rank > rank ? (int)header->segments[i].rank : rank;
     return rank;
 }
 
-/* The longest form in which the numbers that matter fit; then without what fits not. */
-static void fit(struct header *header, const struct cells *cells, int width)
+/* Room that the header asks for: what a throttle reason takes is kept free, so that nothing moves
+ * when one comes or goes. */
+static int wanted_width(const struct cells *cells, const struct header *header, bool beside_vitals)
 {
-    static const int kept[] = {[LONG] = 5, [SHORT] = 2, [TINY] = 0};
-    for (int length = LONG; length <= TINY; length++) {
+    struct header wanted = *header;
+    int most = beside_vitals ? RANK_POWER : RANK_TEMPERATURE;
+    bool reason_kept = !beside_vitals && !header->data->nested;
+    for (size_t i = wanted.count; i-- > 0;)
+        if ((int)wanted.segments[i].rank > most || wanted.segments[i].rank == RANK_REASON) {
+            wanted.count--;
+            memmove(&wanted.segments[i], &wanted.segments[i + 1],
+                    (wanted.count - i) * sizeof(wanted.segments[0]));
+        }
+    return total_width(cells, &wanted, GAP) + (reason_kept ? REASON_ROOM : 0);
+}
+
+/* Words are shortened before a number goes; then the least important go, as far as they must. With
+ * the vitals at the chart's side, clock and temperature need not be here. */
+static void fit(struct header *header, const struct cells *cells, int width, bool beside_vitals)
+{
+    for (int length = header->data->draw->header.length; length <= TINY; length++) {
         header->length = (enum length)length;
         build(header);
+        if (length == LONG && wanted_width(cells, header, beside_vitals) > width)
+            continue;
         int gap = length == TINY ? 1 : GAP;
-        while (total_width(cells, header, gap) > width && highest_rank(header) > kept[length])
+        int kept = length == TINY ? 0 : RANK_SMI;
+        while (total_width(cells, header, gap) > width && highest_rank(header) > kept)
             drop_highest_rank(header);
         if (total_width(cells, header, gap) <= width)
             return;
@@ -272,23 +305,34 @@ static void fit(struct header *header, const struct cells *cells, int width)
 /* What is left of the row goes to the two bars, up to a length. */
 static int bar_width(const struct cells *cells, const struct header *header, int width)
 {
-    int left = (width - total_width(cells, header, GAP)) / 2 - 1;
+    int wanted = wanted_width(cells, header, false), total = total_width(cells, header, GAP);
+    int left = (width - (wanted > total ? wanted : total)) / 2 - 1;
     if (header->length == TINY || left < MIN_BAR)
         return 0;
     return left < MAX_BAR ? left : MAX_BAR;
 }
 
-void panel_header(const struct panel_data *data, struct rect rect, enum panel_form form)
+struct header_form panel_header_form(const struct panel_data *data, const struct panel *panel)
+{
+    struct header header = {.data = data};
+    struct rect rect = panel->header;
+    fit(&header, data->draw->cells, rect.width, panel->side.height > 0);
+    return (struct header_form){(int)header.length,
+                                bar_width(data->draw->cells, &header, rect.width)};
+}
+
+void panel_header(const struct panel_data *data, const struct panel *panel)
 {
     struct cells *cells = data->draw->cells;
     struct header header = {.data = data};
-    fit(&header, cells, rect.width);
+    struct rect rect = panel->header;
+    fit(&header, cells, rect.width, panel->side.height > 0);
     int gap = header.length == TINY ? 1 : GAP;
-    int bar = form == FORM_ROW ? bar_width(cells, &header, rect.width) : 0;
+    int bar = panel->form == FORM_ROW ? data->draw->header.bar : 0;
     int x = rect.x, end = rect.x + rect.width;
     for (size_t i = 0; i < header.count; i++) {
         const struct segment *segment = &header.segments[i];
-        if (bar > 0 && segment->rank == 1) {
+        if (bar > 0 && segment->rank == RANK_SOL) {
             double value = isnan(segment->bar) ? 0 : segment->bar;
             cells_bar(cells, x, rect.y, bar, value,
                       segment->style == STYLE_COMPUTE_STRONG ? STYLE_COMPUTE : STYLE_MEMORY);
@@ -296,7 +340,7 @@ void panel_header(const struct panel_data *data, struct rect rect, enum panel_fo
         }
         x += cells_text(cells, x, rect.y, end - x, segment->style, segment->text) + gap;
     }
-    if (form != FORM_FULL || x >= end)
+    if (panel->form != FORM_FULL || x >= end)
         return;
     struct rect rule = {x, rect.y, end - x, 1};
     cells_fill(cells, rule, cells_glyph(cells, GLYPH_HORIZONTAL), STYLE_RULE);
@@ -352,6 +396,23 @@ static size_t line_break(const struct cells *cells, const char *text, int width)
     return fit > 0 ? fit : (size_t)(width > 0 ? width : 0);
 }
 
+/* Columns for the sentence: up to the last clause that fits, where one does. */
+static int clause_width(const struct cells *cells, const char *text, int width)
+{
+    char part[256];
+    int fit = width;
+    if (cells_text_width(cells, text) <= width)
+        return width;
+    for (const char *end = strpbrk(text, ";,"); end; end = strpbrk(end + 1, ";,")) {
+        snprintf(part, sizeof(part), "%.*s", (int)(end - text), text);
+        int part_width = cells_text_width(cells, part);
+        if (part_width > width || end[1] != ' ')
+            break;
+        fit = part_width;
+    }
+    return fit;
+}
+
 void panel_verdict(const struct panel_data *data, struct rect rect)
 {
     enum { INDENT = 3 };
@@ -371,7 +432,9 @@ void panel_verdict(const struct panel_data *data, struct rect rect)
         cells_printf(cells, rect.x + INDENT, y++, width, style, "%.*s", (int)first, text);
         text += first + (text[first] == ' ');
     }
-    int used = cells_text_cut(cells, rect.x + INDENT, y, width, style, text);
+    int clause = clause_width(cells, text, width);
+    int used = clause < width ? cells_text(cells, rect.x + INDENT, y, clause, style, text)
+                              : cells_text_cut(cells, rect.x + INDENT, y, width, style, text);
     if (!out_of_order)
         put_achieved(data, (struct rect){rect.x, y, rect.width, 1}, used + INDENT);
     strbuf_free(&sentence);

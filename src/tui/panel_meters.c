@@ -231,6 +231,14 @@ static void amount_meter(const struct panel_data *data, struct rect row, const c
                                                  : format_value(metric, value, text));
 }
 
+/* What keeps the clocks down; false where nothing does. */
+static bool held_words(const struct sample *sample, struct strbuf *out)
+{
+    if (sample_has(sample, METRIC_THROTTLE_REASONS))
+        flags_words(sample->value[METRIC_THROTTLE_REASONS], " ", out);
+    return out->length > 0 && strcmp(out->text, "idle") != 0;
+}
+
 void panel_vitals(const struct panel_data *data, struct rect rect)
 {
     enum metric power = sample_power(data->sample);
@@ -249,6 +257,11 @@ void panel_vitals(const struct panel_data *data, struct rect rect)
     for (int i = 0; i < (int)ARRAY_SIZE(vitals) && i < rect.height; i++)
         amount_meter(data, (struct rect){rect.x, rect.y + i, rect.width, 1}, vitals[i].name,
                      vitals[i].metric, panel_full_scale(data, vitals[i].metric), vitals[i].style);
+    struct strbuf held = {0};
+    if (rect.height > (int)ARRAY_SIZE(vitals) && held_words(data->sample, &held))
+        panel_meter(data, rect.x, rect.y + (int)ARRAY_SIZE(vitals), rect.width, "held by", NAN,
+                    STYLE_WARNING, held.text);
+    strbuf_free(&held);
 }
 
 static void put_line(const struct panel_data *data, struct rect rect, int *y, const char *name,
@@ -287,15 +300,17 @@ void panel_power(const struct panel_data *data, struct rect rect)
              pair(sample, METRIC_TEMPERATURE, ", memory ",
                   format_metric(sample, METRIC_MEMORY_TEMPERATURE, a), text, sizeof(text)));
     struct strbuf held = {0};
-    if (sample_has(sample, METRIC_THROTTLE_REASONS))
-        flags_words(sample->value[METRIC_THROTTLE_REASONS], " ", &held);
-    put_line(data, rect, &y, "held by", held.length > 0 ? held.text : "nothing");
+    bool is_held = held_words(sample, &held);
+    put_line(data, rect, &y, "held by", is_held ? held.text : "nothing");
     strbuf_free(&held);
     put_line(data, rect, &y, "energy", format_metric(sample, METRIC_ENERGY, a));
     put_line(data, rect, &y, "ECC errors",
-             pair(sample, METRIC_ECC_UNCORRECTED, " lasting, corrected ",
+             pair(sample, METRIC_ECC_UNCORRECTED, ", corrected ",
                   format_metric(sample, METRIC_ECC_CORRECTED, a), text, sizeof(text)));
     put_line(data, rect, &y, "Xid errors",
              pair(sample, METRIC_XID_ERRORS, ", last ",
-                  format_metric(sample, METRIC_XID_LAST_CODE, a), text, sizeof(text)));
+                  sample_has(sample, METRIC_XID_LAST_CODE)
+                      ? format_metric(sample, METRIC_XID_LAST_CODE, a)
+                      : "",
+                  text, sizeof(text)));
 }

@@ -64,6 +64,18 @@ static void fail(struct top *top, int error)
     loop_stop(top->loop, error);
 }
 
+/* Sampling slows down with the drawing, since it may be what costs so much. */
+static void sample_within_budget(struct top *top)
+{
+    double interval =
+        fmax(top->model.interval, top->model.cost.slowed ? top->model.cost.frame_period : 0);
+    if (top->model.recorded || interval == monitor_sampling_interval(top->monitor))
+        return;
+    int r = monitor_set_interval(top->monitor, interval);
+    if (r < 0)
+        fail(top, r);
+}
+
 static void draw(struct top *top)
 {
     double now = clock_monotonic();
@@ -81,7 +93,8 @@ static void draw(struct top *top)
     draw_screen(&top->cells, &top->model, &top->view, &top->table, &top->layout, now);
     screen_show(top->screen, &top->cells);
     top->drawn = now;
-    cost_update(&top->meter, &top->model.cost, now);
+    if (cost_update(&top->meter, &top->model.cost, now))
+        sample_within_budget(top);
     /* A message goes by itself; a frame that comes before it sets the timer anew. */
     double left = top->view.message_until - now;
     if (top->view.message[0] && left > 0 && !top->awaits_frame)
@@ -134,13 +147,21 @@ static void stop_recording(struct top *top)
     top->model.recording[0] = '\0';
 }
 
+/* From outside: `rooftop mark`. */
+static void show_mark(void *context, const struct mark *mark)
+{
+    struct top *top = context;
+    if (model_mark(&top->model, mark) == 0)
+        say(top, "marked from outside: %s", mark->name);
+}
+
 static void start_recording(struct top *top)
 {
     time_t now = time(NULL);
     struct tm local;
     strftime(top->model.recording, sizeof(top->model.recording), "rooftop-%Y%m%d-%H%M%S.roof",
              localtime_r(&now, &local));
-    const struct recording_options options = {0};
+    const struct recording_options options = {.on_mark = show_mark, .context = top};
     struct counter_failure failure = {0};
     int r =
         recording_start(&top->recording, top->monitor, top->model.recording, &options, &failure);
@@ -467,6 +488,21 @@ int top_run(struct monitor *monitor, const struct top_options *options)
     return r;
 }
 
+/* Live: the next frame, or one of those behind it where GPM's counters did not advance in time. */
+static int take_one(struct top *top)
+{
+    enum { FRAMES_TO_WAIT = 3 };
+    int r = 0;
+    for (int i = 0; i < FRAMES_TO_WAIT && r == 0; i++) {
+        r = monitor_wait(top->monitor, -1);
+        if (r == 1)
+            r = feed_take(&top->feed);
+        if (r == 0 && !model_awaits_counters(&top->model))
+            break;
+    }
+    return r;
+}
+
 int top_print(struct monitor *monitor, const struct top_options *options, struct strbuf *out)
 {
     struct top *top = malloc(sizeof(*top));
@@ -475,11 +511,8 @@ int top_print(struct monitor *monitor, const struct top_options *options, struct
     int r = init(top, monitor, options);
     if (r == 0)
         r = begin(top, top->model.end);
-    if (r == 0 && !top->model.recorded) {
-        r = monitor_wait(monitor, -1);
-        if (r == 1)
-            r = feed_take(&top->feed);
-    }
+    if (r == 0 && !top->model.recorded)
+        r = take_one(top);
     if (r == 0)
         r = fill_table(top);
     top->cells.charset = screen_charset(options->prefs.characters);

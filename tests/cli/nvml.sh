@@ -19,6 +19,15 @@ expect_text out ' 593~ ' 'where only a mean power is known, stat shows it with a
 expect_text out ' ~593W ' 'so does the header of top'
 expect_text out 'mean power +593 W ' 'and its meter'
 
+# Time stands still, and GPM's counters with it.
+echo 1 >now
+printf 'gpu h200\nclock %s\nlog %s\n' "$PWD/now" "$PWD/calls" >script
+expect_exit 0 'top --once without new counters' "$ROOFTOP" top --source nvml --once --size 100x24
+[ "$(grep -c nvmlGpmSampleGet calls)" -ge 4 ]
+result $? 'waits for them for some frames'
+expect_text out 'have not advanced' 'and says so then'
+rm calls
+
 cat >script <<'END'
 gpu h200
 gpu h200

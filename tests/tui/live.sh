@@ -37,6 +37,8 @@ press m
 wait_for 'Name of the mark' "m asks for a name"
 press Enter
 wait_for 'marked, in the recording too' "a mark"
+"$ROOFTOP" mark outside >out
+wait_for 'marked from outside: outside' "a mark that another program sets is told"
 press r
 wait_for 'recorded to' "r again stops"
 recording=$(find . -name 'rooftop-*.roof')
@@ -109,6 +111,21 @@ press Down
 press Enter
 wait_for 'the GPU is lost' "zoomed on it: the reason"
 press Escape
+press q
+wait_exit 0 "q quits"
+
+cat >"$script" <<'END'
+gpu h200
+gpu h200
+at 1
+device 0
+* -> 15
+device 1
+* -> 15
+END
+open_screen 100 30 --source nvml
+wait_for ' 0 .* lost [0-9]' "all GPUs lost at once: the first has its row"
+wait_for ' 1 .* lost [0-9]' "and the second"
 press q
 wait_exit 0 "q quits"
 

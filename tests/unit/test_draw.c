@@ -123,6 +123,64 @@ static void says_what_is_out_of_order(void **state)
     close_screen(&screen);
 }
 
+/* Where the column of the text is, in the line of the GPU. */
+static long column_of(const struct screen *screen, unsigned gpu, const char *text)
+{
+    char begin[8];
+    snprintf(begin, sizeof(begin), "\n%2u ", gpu);
+    const char *line = strstr(strbuf_text(&screen->text), begin);
+    assert_non_null(line);
+    const char *found = strstr(line + 1, text), *end = strchr(line + 1, '\n');
+    assert_true(found && found < end);
+    long columns = 0;
+    for (const char *c = line + 1; c < found; c++)
+        columns += ((unsigned char)*c & 0xC0) != 0x80;
+    return columns;
+}
+
+static void numbers_stand_below_each_other(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, 4);
+    for (size_t i = 0; i < 4; i++)
+        screen.model.devices[i].reading.state = READING_OK;
+    sample_set(&screen.model.devices[1].reading.sample, METRIC_THROTTLE_REASONS, 0);
+    for (int width = 60; width < 200; width += 7) {
+        draw(&screen, width, 8);
+        bool words = strstr(strbuf_text(&screen.text), "nvidia-smi") != NULL;
+        const char *smi = words ? "nvidia-smi" : "smi";
+        assert_int_equal(column_of(&screen, 0, smi), column_of(&screen, 1, smi));
+    }
+    close_screen(&screen);
+}
+
+static void a_sentence_ends_with_a_clause(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, 8);
+    draw(&screen, 80, 26);
+    assert_shows(&screen, "-bound");
+    assert_null(strstr(strbuf_text(&screen.text), "budget"));
+    assert_null(strstr(strbuf_text(&screen.text), "…\n"));
+    close_screen(&screen);
+}
+
+static void processes_are_always_of_now(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, 1);
+    draw(&screen, 120, 40);
+    assert_null(strstr(strbuf_text(&screen.text), "processes of now"));
+    screen.view.paused = true;
+    screen.view.cursor = screen.model.time - 1;
+    draw(&screen, 120, 40);
+    assert_shows(&screen, "processes of now");
+    close_screen(&screen);
+}
+
 static void scrolls_to_the_selected_gpu(void **state)
 {
     (void)state;
@@ -163,6 +221,9 @@ int main(void)
         cmocka_unit_test(draws_at_every_kind_of_size),
         cmocka_unit_test(shows_what_the_gpu_does),
         cmocka_unit_test(says_what_is_out_of_order),
+        cmocka_unit_test(numbers_stand_below_each_other),
+        cmocka_unit_test(a_sentence_ends_with_a_clause),
+        cmocka_unit_test(processes_are_always_of_now),
         cmocka_unit_test(scrolls_to_the_selected_gpu),
         cmocka_unit_test(what_is_broken_in_a_command_is_shown_harmless),
     };

@@ -299,6 +299,30 @@ static void stops_while_a_device_hangs(void **state)
     assert_int_equal(scripted_reads(&fixture->scripted, 1), others);
 }
 
+static void the_interval_can_change(void **state)
+{
+    struct fixture *fixture = *state;
+    start(fixture);
+    await_state(fixture, 0, READING_OK);
+    assert_int_equal(sampler_set_interval(fixture->sampler, 0.2), 0);
+    assert_int_equal(next_frame(fixture), 1); /* this one was under way */
+    for (int i = 0; i < 2; i++) {
+        double before = clock_monotonic();
+        assert_int_equal(next_frame(fixture), 1);
+        /* the frame before came as late as half an interval, which is shorter then */
+        assert_true(clock_monotonic() - before >= 0.08);
+        assert_int_equal(reading(fixture, 0)->state, READING_OK);
+    }
+    /* a tick that is far away comes as soon as the shorter interval wants it */
+    assert_int_equal(sampler_set_interval(fixture->sampler, 3600), 0);
+    assert_int_equal(next_frame(fixture), 1);
+    assert_int_equal(sampler_set_interval(fixture->sampler, INTERVAL), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(next_frame(fixture), 1);
+    await_state(fixture, 0, READING_OK);
+    assert_int_equal(sampler_set_interval(fixture->sampler, 0), -EINVAL);
+}
+
 static void refuses_intervals_out_of_range(void **state)
 {
     struct fixture *fixture = *state;
@@ -335,6 +359,7 @@ int main(void)
         LIVE_TEST(changed_devices_end_the_sampling),
         LIVE_TEST(a_look_for_changes_that_hangs_holds_up_one_device),
         cmocka_unit_test_setup_teardown(stops_while_a_device_hangs, set_up, keep),
+        LIVE_TEST(the_interval_can_change),
         LIVE_TEST(refuses_intervals_out_of_range),
         LIVE_TEST(live_sources_have_no_speed),
     };

@@ -48,7 +48,14 @@ struct studio {
     char file[96];
     struct monitor *monitor;
     struct recording *recording;
+    struct mark told; /* of the last mark from outside */
 };
+
+static void note_mark(void *context, const struct mark *mark)
+{
+    struct studio *studio = context;
+    studio->told = *mark;
+}
 
 static int set_up(void **state)
 {
@@ -68,7 +75,8 @@ static int set_up(void **state)
     *state = studio;
     if (monitor_open(&studio->monitor, &config, &failure) < 0)
         return -1;
-    const struct recording_options options = {.redact = true};
+    const struct recording_options options = {
+        .redact = true, .on_mark = note_mark, .context = studio};
     return recording_start(&studio->recording, studio->monitor, studio->file, &options, &failure);
 }
 
@@ -185,6 +193,7 @@ static void marks_come_from_here_and_from_outside(void **state)
     assert_int_equal(silent, 1);
     record_frame(studio);
     assert_int_equal(recording_mark_count(studio->recording), 2);
+    assert_string_equal(studio->told.name, "from outside");
     struct record_reader *reader = read_back(studio);
     assert_int_equal(record_reader_mark_count(reader), 2);
     const struct mark *marks = record_reader_marks(reader);
