@@ -74,6 +74,17 @@ struct session {
     unsigned done, count;
 };
 
+static int no_such_ceiling(const struct command *command, const char *name)
+{
+    struct strbuf names = {0};
+    for (size_t i = 0; i < CEILING_COUNT; i++)
+        strbuf_printf(&names, "%s%s", i > 0 ? ", " : "", ceiling_info((enum ceiling)i)->name);
+    int code = usage_error(command, "--only: there is no ceiling '%s'; there are %s", name,
+                           strbuf_text(&names));
+    strbuf_free(&names);
+    return code;
+}
+
 static int parse_only(const struct command *command, const char *only, uint32_t *ret)
 {
     *ret = 0;
@@ -83,8 +94,7 @@ static int parse_only(const struct command *command, const char *only, uint32_t 
         snprintf(name, sizeof(name), "%.*s", (int)util_min(length, sizeof(name) - 1), only);
         enum ceiling ceiling = ceiling_by_name(name);
         if (ceiling == CEILING_COUNT)
-            return usage_error(
-                command, "--only: there is no ceiling '%s'; 'rooftop ceilings' lists them", name);
+            return no_such_ceiling(command, name);
         *ret |= 1U << ceiling;
         only += length + (only[length] == ',');
     }
@@ -279,6 +289,17 @@ static void put_text(const struct session *session, const struct calibration *ca
     }
 }
 
+static void put_json_missing(const struct calibration *calibration, struct json *json)
+{
+    json_object_begin(json);
+    for (size_t i = 0; i < CEILING_COUNT; i++)
+        if (calibration->missing[i][0]) {
+            json_key(json, ceiling_info((enum ceiling)i)->name);
+            json_add_text(json, calibration->missing[i]);
+        }
+    json_object_end(json);
+}
+
 static void put_json(const struct session *session, const struct calibration *calibration,
                      struct strbuf *out)
 {
@@ -301,6 +322,8 @@ static void put_json(const struct session *session, const struct calibration *ca
         json_object_end(&json);
     }
     json_array_end(&json);
+    json_key(&json, "missing");
+    put_json_missing(calibration, &json);
     json_key(&json, "errors");
     ceiling_table_json_errors(session->rows, session->row_count, &json);
     json_object_end(&json);
