@@ -6,10 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-
-static const char ptx[] =
-#include "calibrate/calibrate_ptx.h"
-    ;
+#include "calibrate/ptx.h"
 
 static const size_t MOST_BYTES = (size_t)4 << 30;
 static const size_t LEAST_BYTES = (size_t)256 << 20;
@@ -166,8 +163,8 @@ static int load_kernels(struct gpu *gpu, char *why, size_t why_size)
 #undef KERNEL
     };
     const struct cuda_driver *driver = gpu->driver;
-    int r = gpu_check(driver, driver->module_load(&gpu->module, ptx), "loading the kernels", why,
-                      why_size);
+    int r = gpu_check(driver, driver->module_load(&gpu->module, calibrate_ptx),
+                      "loading the kernels", why, why_size);
     for (size_t i = 0; r == 0 && i < KERNEL_COUNT; i++)
         r = gpu_check(driver, driver->module_function(&gpu->kernel[i], gpu->module, names[i]),
                       names[i], why, why_size);

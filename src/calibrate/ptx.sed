@@ -1,3 +1,9 @@
-# Lines of text as lines of a C string.
+# Lines of text as a string of C.
+1i\
+#include "calibrate/ptx.h"\
+\
+const char calibrate_ptx[] =
 s/["\\]/\\&/g
 s/.*/"&\\n"/
+$a\
+;
