@@ -10,13 +10,7 @@ struct settings {
 };
 
 static const struct option_row options[] = {
-    {.name = "format",
-     .letter = 'f',
-     .kind = OPTION_CHOICE,
-     .offset = offsetof(struct settings, format),
-     .argument = "FORM",
-     .help = "text or json (text)",
-     .choices = "text|json"},
+    OPTION_FORMAT(struct settings, format, "text or json", "text|json"),
     OPTION_SOURCE(struct settings, watch),
     OPTION_GPU(struct settings, watch),
     OPTIONS_END,

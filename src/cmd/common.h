@@ -36,6 +36,21 @@ struct watch_options {
      .offset = offsetof(type, member.gpus),                                                        \
      .argument = "GPU[,GPU]",                                                                      \
      .help = "Only these: index, UUID or its start, PCI address; MIG: 0/1 or UUID"}
+/* `forms` as prose, and as OPTION_CHOICE has them. */
+#define OPTION_FORMAT(type, member, forms, form_choices)                                           \
+    {.name = "format",                                                                             \
+     .letter = 'f',                                                                                \
+     .kind = OPTION_CHOICE,                                                                        \
+     .offset = offsetof(type, member),                                                             \
+     .argument = "FORM",                                                                           \
+     .help = forms " (text)",                                                                      \
+     .choices = form_choices}
+#define OPTION_FROM(type, member)                                                                  \
+    {.name = "from",                                                                               \
+     .kind = OPTION_TEXT,                                                                          \
+     .offset = offsetof(type, member),                                                             \
+     .argument = "WHERE",                                                                          \
+     .help = "Begin at this mark of the recording, or this time in it"}
 #define OPTION_INTERVAL(type, member, usual)                                                       \
     {.name = "interval",                                                                           \
      .letter = 'i',                                                                                \

@@ -39,19 +39,6 @@ const struct counter_ops *__wrap_counter_source(const char *source)
     return strncmp(source, "tape:", 5) == 0 ? &recorded : &scripted_ops;
 }
 
-int __wrap_sampler_start(struct sampler **ret, struct counter *counter,
-                         const struct sampler_config *config);
-int __real_sampler_start(struct sampler **ret, struct counter *counter,
-                         const struct sampler_config *config);
-
-int __wrap_sampler_start(struct sampler **ret, struct counter *counter,
-                         const struct sampler_config *config)
-{
-    struct sampler_config often = *config;
-    often.change_period = config->interval;
-    return __real_sampler_start(ret, counter, &often);
-}
-
 static int set_up(void **state)
 {
     (void)state;

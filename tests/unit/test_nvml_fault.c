@@ -8,36 +8,7 @@
 #include "base/strbuf.h"
 
 #include "cmocka_test.h"
-#include "nvml_stage.h"
-
-static struct stage stage;
-
-static int clean_up(void **state)
-{
-    (void)state;
-    stage_close(&stage);
-    return 0;
-}
-
-static void open_script(const char *library, const char *script)
-{
-    stage_open_or_fail(&stage, library, script);
-}
-
-static void expect(enum metric metric, double value)
-{
-    stage_expect(&stage, metric, value);
-}
-
-static void expect_missing(enum metric metric, enum absence reason)
-{
-    stage_expect_missing(&stage, metric, reason);
-}
-
-static void read_at(double seconds, size_t device)
-{
-    stage_read_at(&stage, seconds, device);
-}
+#include "nvml_scene.h"
 
 static void names_what_it_may_not_read(void **state)
 {

@@ -3,16 +3,7 @@
 #include <string.h>
 
 #include "cmocka_test.h"
-#include "nvml_stage.h"
-
-static struct stage stage;
-
-static int clean_up(void **state)
-{
-    (void)state;
-    stage_close(&stage);
-    return 0;
-}
+#include "nvml_scene.h"
 
 static void expect_failure(const char *library, const char *script, int error, const char *reason,
                            const char *advice)

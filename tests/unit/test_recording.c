@@ -30,19 +30,6 @@ int __wrap_counter_open(struct counter **ret, const char *source, struct counter
     return 0;
 }
 
-int __wrap_sampler_start(struct sampler **ret, struct counter *counter,
-                         const struct sampler_config *config);
-int __real_sampler_start(struct sampler **ret, struct counter *counter,
-                         const struct sampler_config *config);
-
-int __wrap_sampler_start(struct sampler **ret, struct counter *counter,
-                         const struct sampler_config *config)
-{
-    struct sampler_config often = *config;
-    often.change_period = config->interval;
-    return __real_sampler_start(ret, counter, &often);
-}
-
 struct studio {
     char folder[64];
     char file[96];
