@@ -36,7 +36,7 @@ def watchers():
     return found
 
 
-def start(command):
+def launch(command):
     """The watcher, and for a screen the count of the bytes that it draws at 200x60."""
     if command[1] != "top":
         quiet = subprocess.DEVNULL
@@ -65,7 +65,7 @@ def window(load, command, seconds, handle):
 
     process = None
     if command:
-        process, drawn = start(command)
+        process, drawn = launch(command)
         time.sleep(1.0)
         if process.poll() is not None:
             raise SystemExit("%s ended with %d" % (command, process.returncode))
