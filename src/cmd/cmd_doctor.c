@@ -176,18 +176,47 @@ static void check_state(struct report *report, const struct seen *seen)
                       info->reason);
 }
 
-static void check_counters(struct report *report, const struct seen *seen)
+/* What is advised elsewhere in few words, or by pointing here. */
+static void advise_on(enum absence absence, const struct host *host, char *ret, size_t size)
 {
-    enum absence absence = (enum absence)seen->absent[METRIC_SM_ACTIVE];
-    if (absence == ABSENT_NO)
-        report_add(report, FINDING_OK, "counters", "hardware counters are read");
-    else
-        report_advise(report, FINDING_NOTE, "counters", absence_info(absence)->advice,
-                      "no hardware counters: %s", absence_info(absence)->reason);
+    switch (absence) {
+    case ABSENT_COUNTERS_FOR_ADMIN:
+        snprintf(ret, size, "run as root%s",
+                 host->counters_for_root && !host->wsl
+                     ? ", or open the counters to all: write 'options nvidia "
+                       "NVreg_RestrictProfilingToAdminUsers=0' into a file of /etc/modprobe.d and "
+                       "load the driver anew"
+                     : "");
+        break;
+    case ABSENT_COUNTERS_HELD:
+        host_find_profilers("", ret, size);
+        break;
+    case ABSENT_DRIVER_ERROR:
+    case ABSENT_COUNTERS_FAILED:
+        snprintf(ret, size, "see the kernel log (dmesg) for lines with NVRM");
+        break;
+    default:
+        snprintf(ret, size, "%s", absence_info(absence)->advice);
+    }
 }
 
+static void check_counters(struct report *report, const struct seen *seen, const struct host *host)
+{
+    enum absence absence = (enum absence)seen->absent[METRIC_SM_ACTIVE];
+    if (absence == ABSENT_NO) {
+        report_add(report, FINDING_OK, "counters", "hardware counters are read");
+        return;
+    }
+    char advice[sizeof(((struct finding *)0)->advice)] = "";
+    if (host)
+        advise_on(absence, host, advice, sizeof(advice));
+    report_advise(report, FINDING_NOTE, "counters", advice, "no hardware counters: %s",
+                  absence_info(absence)->reason);
+}
+
+/* `host` is NULL for a recording: there is nothing to mend in it. */
 static void check_device(struct report *report, const struct device *device,
-                         const struct seen *seen, bool live)
+                         const struct seen *seen, const struct host *host)
 {
     if (device_is_mig(device))
         report_section(report, device, "GPU %.0f, MIG instance %u: %s",
@@ -195,8 +224,8 @@ static void check_device(struct report *report, const struct device *device,
     else
         report_section(report, device, "GPU %u: %s", device->index, device->text[DEVICE_NAME]);
     check_state(report, seen);
-    check_counters(report, seen);
-    if (live && device_number(device, DEVICE_PERSISTENCE, 1) == 0)
+    check_counters(report, seen, host);
+    if (host && device_number(device, DEVICE_PERSISTENCE, 1) == 0)
         report_advise(report, FINDING_MEND, "persistence",
                       "run nvidia-persistenced, or as root: nvidia-smi -pm 1",
                       "persistence mode is off: the driver stops when nobody uses the GPU, and the "
@@ -220,30 +249,6 @@ static bool is_to_mend(enum absence absence)
         return true;
     default:
         return false;
-    }
-}
-
-/* What is advised elsewhere in few words, or by pointing here. */
-static void advise_on(enum absence absence, const struct host *host, char *ret, size_t size)
-{
-    switch (absence) {
-    case ABSENT_COUNTERS_FOR_ADMIN:
-        snprintf(ret, size, "run as root%s",
-                 host->counters_for_root && !host->wsl
-                     ? ", or open the counters to all: write 'options nvidia "
-                       "NVreg_RestrictProfilingToAdminUsers=0' into a file of /etc/modprobe.d and "
-                       "load the driver anew"
-                     : "");
-        break;
-    case ABSENT_COUNTERS_HELD:
-        host_find_profilers("", ret, size);
-        break;
-    case ABSENT_DRIVER_ERROR:
-    case ABSENT_COUNTERS_FAILED:
-        snprintf(ret, size, "see the kernel log (dmesg) for lines with NVRM");
-        break;
-    default:
-        snprintf(ret, size, "%s", absence_info(absence)->advice);
     }
 }
 
@@ -310,7 +315,7 @@ static int report_devices(const struct command *command, struct report *report,
     if (r < 0)
         return run_error(command, "the GPUs could not be watched: %s", strerror(-r));
     for (size_t i = 0; i < monitor_count(monitor); i++)
-        check_device(report, monitor_device(monitor, i), &seen[i], host != NULL);
+        check_device(report, monitor_device(monitor, i), &seen[i], host);
     check_all_metrics(report, monitor, seen, host);
     return report_has_mend(report) ? EXIT_FAILED : EXIT_DONE;
 }

@@ -52,6 +52,13 @@ echo 'result enable 35' >counters
 expect_text out 'keeps the counters for administrators: ' "doctor says who may have them"
 ROOFTOP_CUPTI=/nonexistent.so "$ROOFTOP" doctor >out
 expect_text out 'no libcupti was found' "doctor says that the library is missing"
+printf 'gpu a100\n' >nvml
+echo 'result enable 999' >counters
+"$ROOFTOP" doctor >out
+expect_text out 'no hardware counters: CUPTI failed' "doctor says that CUPTI failed"
+! grep -q 'see rooftop doctor' out
+result $? "and does not send its reader to itself"
+printf 'gpu h200\n' >nvml
 
 # Another program asks for the counters: of this program's helper, and of no other test's.
 printf 'value gpc__cycles 1.5e9\nlog %s/log\n' "$PWD" >counters

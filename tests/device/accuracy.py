@@ -83,11 +83,11 @@ def print_row(phase, rows):
     dram = percent(rows, "dram_active_ratio")
     if not phase["name"].startswith(("stream", "elementwise", "gemv", "llama8b-decode")):
         memory = None  # its bytes are a lower bound
-    modes = {key: statistics.mode(str(row[key]) for row in rows)
+    modes = {key: statistics.mode(str(row[key] or "") for row in rows)
              for key in ("compute_sol_pipe", "memory_sol_level", "bound")}
     print("| %s | %s | %s %s | %s | %s | %s | %s | %s | %s | %s %s | %s | %s | %s |" % (
         phase["name"], show(percent(rows, "nvml_utilization_ratio"), 1, 0),
-        show(percent(rows, "compute_sol_ratio"), 1, 1), modes["compute_sol_pipe"] or "",
+        show(percent(rows, "compute_sol_ratio"), 1, 1), modes["compute_sol_pipe"],
         show(pipe, 1, 2) if compute is not None else "", show(compute, 1, 2), difference(pipe, compute),
         show(dram, 1, 2), show(memory, 1, 2), difference(dram, memory),
         show(percent(rows, "memory_sol_ratio"), 1, 1), modes["memory_sol_level"], modes["bound"],
