@@ -1,0 +1,230 @@
+#include "jobs/model.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+/* Larger values are no model's, and would make others that cannot be reckoned with. */
+static const double LARGEST = 1e9;
+
+/* The first of the names that is a positive number, else `otherwise`. */
+static double number(const json_t *object, const char *const *names, double otherwise)
+{
+    for (; *names; names++) {
+        double value = json_number_value(json_object_get(object, *names));
+        if (value > 0 && value <= LARGEST)
+            return value;
+    }
+    return otherwise;
+}
+#define NUMBER(object, otherwise, ...)                                                             \
+    number(object, (const char *const[]){__VA_ARGS__, NULL}, otherwise)
+
+static const char *string(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "";
+}
+
+static int refuse(char *why, size_t size, int error, const char *text)
+{
+    snprintf(why, size, "%s", text);
+    return error;
+}
+
+static double bytes_of_type(const char *type)
+{
+    if (strstr(type, "float32"))
+        return 4;
+    return strstr(type, "float8") ? 1 : 2;
+}
+
+/* Layers that see the whole context; the others see a window. */
+static double full_layers(const json_t *config, double layers)
+{
+    if (NUMBER(config, 0, "sliding_window") == 0)
+        return layers;
+    const json_t *types = json_object_get(config, "layer_types");
+    if (json_array_size(types) == (size_t)layers) {
+        double full = 0;
+        for (size_t i = 0; i < json_array_size(types); i++) {
+            const char *type = json_string_value(json_array_get(types, i));
+            full += !type || !strstr(type, "sliding");
+        }
+        return full;
+    }
+    if (json_is_false(json_object_get(config, "use_sliding_window")))
+        return layers;
+    double pattern = NUMBER(config, 0, "sliding_window_pattern");
+    return pattern > 0 ? floor(layers / pattern) : 0;
+}
+
+static int read_attention(const json_t *config, struct served_model *model, char *why, size_t size)
+{
+    double hidden = NUMBER(config, 0, "hidden_size");
+    model->layers = NUMBER(config, 0, "num_hidden_layers");
+    model->heads = NUMBER(config, 0, "num_attention_heads");
+    if (hidden == 0 || model->layers == 0 || model->heads == 0)
+        return refuse(why, size, -EINVAL,
+                      "it does not tell hidden_size, num_hidden_layers and num_attention_heads");
+    if (json_object_get(config, "kv_lora_rank"))
+        return refuse(why, size, -ENOTSUP, "its attention (MLA, kv_lora_rank) is not known");
+    model->kv_heads = NUMBER(config, model->heads, "num_key_value_heads");
+    model->head_size = NUMBER(config, hidden / model->heads, "head_dim");
+    model->attention_weights = hidden * model->head_size * 2 * (model->heads + model->kv_heads);
+    model->full_layers = full_layers(config, model->layers);
+    model->window = NUMBER(config, 0, "sliding_window");
+    return 0;
+}
+
+/* Two matrices where the activation has no gate. */
+static double matrices(const json_t *config)
+{
+    static const char *const without_gate[] = {"gpt2",  "gpt_neox",   "opt",  "falcon", "phi",
+                                               "bloom", "starcoder2", "gptj", "mpt"};
+    const char *type = string(config, "model_type");
+    for (size_t i = 0; i < ARRAY_SIZE(without_gate); i++)
+        if (strcmp(type, without_gate[i]) == 0)
+            return 2;
+    return 3;
+}
+
+static int read_layers(const json_t *config, struct served_model *model, char *why, size_t size)
+{
+    double hidden = NUMBER(config, 0, "hidden_size");
+    double inner = NUMBER(config, 4 * hidden, "intermediate_size");
+    double size_of = hidden * matrices(config);
+    model->experts = NUMBER(config, 0, "num_local_experts", "num_experts", "n_routed_experts");
+    if (model->experts <= 1) {
+        model->experts = 0;
+        model->dense_weights = model->layers * inner * size_of;
+        return 0;
+    }
+    model->experts_used = NUMBER(config, 0, "num_experts_per_tok", "experts_per_token");
+    if (model->experts_used == 0 || model->experts_used > model->experts)
+        return refuse(why, size, -EINVAL,
+                      "it has experts, but does not tell how many a token uses");
+    double step = NUMBER(config, 1, "decoder_sparse_step");
+    double dense = NUMBER(config, 0, "first_k_dense_replace");
+    double inner_expert = NUMBER(config, inner, "moe_intermediate_size");
+    double shared = NUMBER(config, 0, "shared_expert_intermediate_size");
+    if (shared == 0)
+        shared = inner_expert * NUMBER(config, 0, "n_shared_experts", "num_shared_experts");
+    model->expert_layers = floor(fmax(model->layers - dense, 0) / step);
+    model->expert_weights = inner_expert * size_of;
+    model->dense_weights = (model->layers - model->expert_layers) * inner * size_of +
+                           model->expert_layers * shared * size_of;
+    return 0;
+}
+
+static void read_table(const json_t *config, struct served_model *model)
+{
+    double table = NUMBER(config, 0, "vocab_size") * NUMBER(config, 0, "hidden_size");
+    model->embedding_weights = table;
+    model->head_weights = table;
+    /* Not written where it is the default of transformers, which is true. */
+    const json_t *tied = json_object_get(config, "tie_word_embeddings");
+    model->tied = tied ? json_is_true(tied) : true;
+}
+
+/* Bits of the weights that are quantised, with a scale of 16 bits (and a zero point) a group; 0
+ * where the method is not known. */
+static double quantised_bits(const json_t *method)
+{
+    const char *name = string(method, "quant_method");
+    double bits = NUMBER(method, 0, "bits", "w_bit");
+    if (bits > 0 && bits <= 16) {
+        double group = NUMBER(method, 0, "group_size", "q_group_size");
+        return group > 0 ? bits + (16 + bits) / group : bits;
+    }
+    if (strcmp(name, "mxfp4") == 0)
+        return 4 + 8.0 / 32;
+    if (strcmp(name, "bitsandbytes") == 0)
+        return json_is_true(json_object_get(method, "load_in_4bit")) ? 4.5 : 8;
+    if (strstr(name, "fp8"))
+        return 8;
+    json_t *groups = json_object_get(method, "config_groups");
+    json_t *group = json_object_iter_value(json_object_iter(groups));
+    const json_t *weights = json_object_get(group, "weights");
+    bits = NUMBER(weights, 0, "num_bits");
+    double size = NUMBER(weights, 0, "group_size");
+    if (bits > 16)
+        return 0;
+    return bits > 0 && size > 0 ? bits + 16 / size : bits;
+}
+
+static bool computes_in_fp8(const json_t *method)
+{
+    if (strstr(string(method, "quant_method"), "fp8"))
+        return true;
+    json_t *groups = json_object_get(method, "config_groups");
+    json_t *group = json_object_iter_value(json_object_iter(groups));
+    const json_t *inputs = json_object_get(group, "input_activations");
+    return json_number_value(json_object_get(inputs, "num_bits")) == 8 &&
+           strcmp(string(inputs, "type"), "float") == 0;
+}
+
+/* The output matrix stays as it is, and with mxfp4 everything but the experts. */
+static int read_bytes(const json_t *config, const json_t *top, struct served_model *model,
+                      char *why, size_t size)
+{
+    const char *type = string(config, "torch_dtype");
+    if (!type[0])
+        type = string(config, "dtype");
+    if (!type[0])
+        type = string(top, "torch_dtype");
+    double plain = bytes_of_type(type);
+    model->bytes_attention = model->bytes_dense = model->bytes_expert = model->bytes_head = plain;
+    model->bytes_kv = fmin(plain, 2);
+    model->type = plain == 4 ? LABEL_TYPE_TF32 : LABEL_TYPE_BF16;
+    const json_t *method = json_object_get(config, "quantization_config");
+    if (!json_is_object(method))
+        method = json_object_get(top, "quantization_config");
+    if (!json_is_object(method))
+        return 0;
+    double bits = quantised_bits(method);
+    if (bits <= 0)
+        return refuse(why, size, -ENOTSUP,
+                      "its quantization_config is of a kind that is not known");
+    model->bytes_expert = bits / 8;
+    if (strcmp(string(method, "quant_method"), "mxfp4") != 0)
+        model->bytes_attention = model->bytes_dense = bits / 8;
+    if (computes_in_fp8(method))
+        model->type = LABEL_TYPE_FP8;
+    return 0;
+}
+
+static int read_config(const json_t *top, struct served_model *model, char *why, size_t size)
+{
+    /* Of a model that sees images too, the part that writes. */
+    const json_t *config = json_object_get(top, "text_config");
+    if (!json_is_object(config))
+        config = top;
+    int r = read_attention(config, model, why, size);
+    if (r == 0)
+        r = read_layers(config, model, why, size);
+    if (r < 0)
+        return r;
+    read_table(config, model);
+    return read_bytes(config, top, model, why, size);
+}
+
+int model_parse(const char *text, size_t length, struct served_model *ret, char *why,
+                size_t why_size)
+{
+    json_error_t error;
+    json_t *top = json_loadb(text, length, 0, &error);
+    if (!json_is_object(top)) {
+        json_decref(top);
+        return refuse(why, why_size, -EINVAL, "it is not a JSON object");
+    }
+    struct served_model model = {0};
+    int r = read_config(top, &model, why, why_size);
+    json_decref(top);
+    if (r == 0)
+        *ret = model;
+    return r;
+}

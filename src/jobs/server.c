@@ -1,0 +1,226 @@
+#include "jobs/server.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/parse.h"
+#include "base/utf8.h"
+#include "jobs/describe.h"
+#include "jobs/proc.h"
+#include "jobs/server_proc.h"
+
+enum { MOST_ANCESTORS = 8, COMMAND_SIZE = 32768 };
+
+static const struct engine {
+    const char *name;
+    unsigned port; /* where the arguments name none */
+    /* Names of programs, and starts of modules and of the titles that processes give themselves. */
+    const char *programs[4];
+    const char *starts[4];
+    const char *model_options[4];
+} engines[] = {
+    [SERVER_VLLM] = {"vLLM", 8000, {"vllm"}, {"vllm.entrypoints.", "VLLM::"}, {"--model"}},
+    [SERVER_SGLANG] = {"SGLang",
+                       30000,
+                       {"sglang"},
+                       {"sglang.launch_server", "sglang::"},
+                       {"--model-path", "--model"}},
+    [SERVER_TGI] = {"TGI",
+                    3000,
+                    {"text-generation-launcher", "text-generation-router",
+                     "text-generation-server"},
+                    {NULL},
+                    {"--model-id"}},
+    [SERVER_LLAMA_CPP] = {"llama.cpp", 8080, {"llama-server"}, {NULL}, {"--model", "-m"}},
+    [SERVER_OLLAMA] = {"Ollama", 11434, {"ollama"}, {NULL}, {NULL}},
+};
+
+const char *server_engine_name(enum server_engine engine)
+{
+    return engines[engine].name;
+}
+
+/* The arguments of a process, one after the other, each ended by a NUL. */
+struct command {
+    char *text;
+    size_t length;
+};
+
+static const char *next_argument(const struct command *command, const char *argument)
+{
+    if (!argument)
+        return command->length > 0 ? command->text : NULL;
+    argument += strlen(argument) + 1;
+    return argument < command->text + command->length ? argument : NULL;
+}
+
+static bool read_proc_file(const char *root, pid_t pid, const char *name, struct command *ret)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/proc/%d/%s", root, (int)pid, name);
+    ret->text = malloc(COMMAND_SIZE);
+    ssize_t length = ret->text ? file_read(path, ret->text, COMMAND_SIZE) : -ENOMEM;
+    ret->length = length > 0 ? (size_t)length : 0;
+    return length > 0;
+}
+
+static bool is_program(const char *argument, const struct engine *engine)
+{
+    const char *slash = strrchr(argument, '/');
+    const char *name = slash ? slash + 1 : argument;
+    for (size_t i = 0; i < ARRAY_SIZE(engine->programs) && engine->programs[i]; i++)
+        if (strcmp(name, engine->programs[i]) == 0)
+            return true;
+    for (size_t i = 0; i < ARRAY_SIZE(engine->starts) && engine->starts[i]; i++)
+        if (strncmp(argument, engine->starts[i], strlen(engine->starts[i])) == 0)
+            return true;
+    return false;
+}
+
+/* An interpreter and its options may stand before the program: "python3 -u -m vllm.entrypoints…".
+ */
+static bool find_engine(const struct command *command, enum server_engine *ret)
+{
+    enum { FIRST_ARGUMENTS = 5 };
+    const char *argument = NULL;
+    for (size_t i = 0; i < FIRST_ARGUMENTS; i++) {
+        argument = next_argument(command, argument);
+        if (!argument)
+            return false;
+        for (size_t k = 0; k < SERVER_ENGINE_COUNT; k++)
+            if (is_program(argument, &engines[k])) {
+                *ret = (enum server_engine)k;
+                return true;
+            }
+    }
+    return false;
+}
+
+/* "--NAME VALUE" or "--NAME=VALUE"; NULL where it is not there. */
+static const char *option_of(const struct command *command, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *argument = NULL; (argument = next_argument(command, argument));) {
+        if (strcmp(argument, name) == 0)
+            return next_argument(command, argument);
+        if (strncmp(argument, name, length) == 0 && argument[length] == '=')
+            return argument + length + 1;
+    }
+    return NULL;
+}
+
+static unsigned port_of_text(const char *text)
+{
+    uint64_t port;
+    return text && parse_unsigned(text, &port) == 0 && port > 0 && port <= 65535 ? (unsigned)port
+                                                                                 : 0;
+}
+
+/* "PORT=3000"; of Ollama "OLLAMA_HOST=127.0.0.1:11434". */
+static unsigned port_of_environment(const char *root, pid_t pid, enum server_engine engine)
+{
+    const char *name = engine == SERVER_OLLAMA ? "OLLAMA_HOST="
+                       : engine == SERVER_TGI  ? "PORT="
+                                               : NULL;
+    struct command environment = {0};
+    unsigned port = 0;
+    if (name && read_proc_file(root, pid, "environ", &environment))
+        for (const char *entry = NULL; (entry = next_argument(&environment, entry));)
+            if (strncmp(entry, name, strlen(name)) == 0) {
+                const char *colon = strrchr(entry, ':');
+                port = port_of_text(colon ? colon + 1 : entry + strlen(name));
+            }
+    free(environment.text);
+    return port;
+}
+
+static unsigned find_port(const char *root, pid_t pid, enum server_engine engine,
+                          const struct command *command)
+{
+    unsigned port = engine == SERVER_OLLAMA ? 0 : port_of_text(option_of(command, "--port"));
+    if (port == 0)
+        port = port_of_environment(root, pid, engine);
+    return port > 0 ? port : engines[engine].port;
+}
+
+/* "vllm serve MODEL" names it without an option. */
+static const char *find_model(const struct command *command, enum server_engine engine)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(engines[engine].model_options); i++) {
+        const char *name = engines[engine].model_options[i];
+        const char *model = name ? option_of(command, name) : NULL;
+        if (model)
+            return model;
+    }
+    const char *argument = NULL;
+    while (engine == SERVER_VLLM && (argument = next_argument(command, argument)))
+        if (strcmp(argument, "serve") == 0) {
+            argument = next_argument(command, argument);
+            return argument && argument[0] != '-' ? argument : "";
+        }
+    return "";
+}
+
+static void fill_server(const char *root, pid_t pid, enum server_engine engine,
+                        const struct command *command, struct server *ret)
+{
+    *ret = (struct server){.engine = engine, .pid = pid};
+    ret->port = find_port(root, pid, engine, command);
+    utf8_clean(ret->model, sizeof(ret->model), find_model(command, engine));
+    const char *kv = option_of(command, "--kv-cache-dtype");
+    ret->kv_in_8_bits = kv && (strstr(kv, "fp8") || strstr(kv, "int8"));
+    server_find_socket(root, ret);
+}
+
+/* The oldest of its ancestors, or itself, that is a part of an inference server. */
+static bool find_first(const char *root, pid_t pid, struct server *ret)
+{
+    struct command found = {0};
+    enum server_engine engine = SERVER_VLLM;
+    pid_t first = 0;
+    for (int i = 0; i < MOST_ANCESTORS && pid > 1; i++) {
+        struct command command = {0};
+        enum server_engine candidate;
+        if (read_proc_file(root, pid, "cmdline", &command) && find_engine(&command, &candidate)) {
+            free(found.text);
+            found = command;
+            engine = candidate;
+            first = pid;
+        } else
+            free(command.text);
+        struct proc_identity identity;
+        if (jobs_read_identity(root, pid, &identity) < 0)
+            break;
+        pid = identity.parent;
+    }
+    if (first > 0)
+        fill_server(root, first, engine, &found, ret);
+    free(found.text);
+    return first > 0;
+}
+
+size_t servers_find(const char *root, const pid_t *pids, size_t count, struct server *servers,
+                    size_t capacity, int *belongs)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct server server;
+        belongs[i] = -1;
+        if (!find_first(root, pids[i], &server))
+            continue;
+        size_t place = 0;
+        while (place < used && servers[place].pid != server.pid)
+            place++;
+        if (place == capacity)
+            continue;
+        if (place == used)
+            servers[used++] = server;
+        belongs[i] = (int)place;
+    }
+    return used;
+}

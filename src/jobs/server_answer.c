@@ -1,0 +1,310 @@
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "jobs/server.h"
+#include "jobs/server_http.h"
+
+static const struct server_question questions_of_vllm[] = {
+    {"/v1/models", ANSWER_MODELS}, {"/metrics", ANSWER_METRICS}, {NULL, ANSWER_INFO}};
+static const struct server_question questions_of_sglang[] = {{"/get_model_info", ANSWER_INFO},
+                                                             {"/v1/models", ANSWER_MODELS},
+                                                             {"/metrics", ANSWER_METRICS},
+                                                             {NULL, ANSWER_INFO}};
+static const struct server_question questions_of_tgi[] = {
+    {"/info", ANSWER_INFO}, {"/metrics", ANSWER_METRICS}, {NULL, ANSWER_INFO}};
+static const struct server_question questions_of_llama_cpp[] = {{"/props", ANSWER_INFO},
+                                                                {"/v1/models", ANSWER_MODELS},
+                                                                {"/metrics", ANSWER_METRICS},
+                                                                {NULL, ANSWER_INFO}};
+static const struct server_question questions_of_ollama[] = {{"/api/ps", ANSWER_INFO},
+                                                             {NULL, ANSWER_INFO}};
+
+const struct server_question *server_questions(enum server_engine engine)
+{
+    static const struct server_question *const questions[] = {
+        [SERVER_VLLM] = questions_of_vllm,     [SERVER_SGLANG] = questions_of_sglang,
+        [SERVER_TGI] = questions_of_tgi,       [SERVER_LLAMA_CPP] = questions_of_llama_cpp,
+        [SERVER_OLLAMA] = questions_of_ollama,
+    };
+    return questions[engine];
+}
+
+void server_state_reset(struct server_state *state)
+{
+    *state = (struct server_state){.running = NAN,
+                                   .waiting = NAN,
+                                   .context = NAN,
+                                   .prompt = NAN,
+                                   .prompt_tokens = NAN,
+                                   .generated_tokens = NAN,
+                                   .parameters = NAN,
+                                   .weight_bytes = NAN,
+                                   .bits = NAN};
+}
+
+/* The value of a series' line behind its name and labels, or false. */
+static bool series_value(const char *line, const char *name, double *ret)
+{
+    size_t length = strlen(name);
+    if (strncmp(line, name, length) != 0)
+        return false;
+    const char *rest = line + length;
+    if (*rest == '{') {
+        rest = strpbrk(rest, "}\n");
+        /* A brace within a label's value is taken for the end: the number then does not parse. */
+        if (!rest || *rest == '\n')
+            return false;
+        rest++;
+    }
+    if (*rest != ' ')
+        return false;
+    char *end;
+    double value = strtod(rest, &end);
+    if (end == rest || !isfinite(value) || value < 0 || value > 1e18)
+        return false;
+    *ret = value;
+    return true;
+}
+
+/* The sum over all label sets of a metric in the text form of Prometheus; NAN where it is not
+ * there.
+ */
+static double metric_sum(const char *text, const char *name)
+{
+    double sum = NAN;
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        double value;
+        if (series_value(line, name, &value))
+            sum = isnan(sum) ? value : sum + value;
+        if (!*line)
+            break;
+    }
+    return sum;
+}
+
+/* A number in a label, such as num_gpu_blocks="123" of vllm:cache_config_info. */
+static double label_number(const char *text, const char *series, const char *label)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof(wanted), "%s{", series);
+    const char *line = strstr(text, wanted);
+    if (!line)
+        return NAN;
+    snprintf(wanted, sizeof(wanted), "%s=\"", label);
+    const char *found = strstr(line, wanted);
+    const char *end = strchr(line, '\n');
+    if (!found || (end && found > end))
+        return NAN;
+    double value = strtod(found + strlen(wanted), NULL);
+    return value > 0 && value <= 1e12 ? value : NAN;
+}
+
+/* Of two names, one of an older version. */
+static double metric_of(const char *text, const char *name, const char *older)
+{
+    double value = metric_sum(text, name);
+    return isnan(value) ? metric_sum(text, older) : value;
+}
+
+static double per_request(double tokens, double requests)
+{
+    return requests > 0 ? tokens / requests : NAN;
+}
+
+static void take_vllm_metrics(const char *text, struct server_state *state)
+{
+    state->running = metric_sum(text, "vllm:num_requests_running");
+    state->waiting = metric_sum(text, "vllm:num_requests_waiting");
+    state->prompt_tokens = metric_of(text, "vllm:prompt_tokens_total", "vllm:prompt_tokens");
+    state->generated_tokens =
+        metric_of(text, "vllm:generation_tokens_total", "vllm:generation_tokens");
+    state->prompt = per_request(metric_sum(text, "vllm:request_prompt_tokens_sum"),
+                                metric_sum(text, "vllm:request_prompt_tokens_count"));
+    double used = metric_of(text, "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc");
+    double blocks = label_number(text, "vllm:cache_config_info", "num_gpu_blocks");
+    double size = label_number(text, "vllm:cache_config_info", "block_size");
+    state->context = per_request(fmin(used, 1) * blocks * size, state->running);
+}
+
+static void take_sglang_metrics(const char *text, struct server_state *state)
+{
+    state->running = metric_sum(text, "sglang:num_running_reqs");
+    state->waiting = metric_sum(text, "sglang:num_queue_reqs");
+    state->context = per_request(metric_sum(text, "sglang:num_used_tokens"), state->running);
+    state->prompt_tokens = metric_sum(text, "sglang:prompt_tokens_total");
+    state->generated_tokens = metric_sum(text, "sglang:generation_tokens_total");
+}
+
+static void take_tgi_metrics(const char *text, struct server_state *state)
+{
+    state->running = metric_sum(text, "tgi_batch_current_size");
+    state->waiting = metric_sum(text, "tgi_queue_size");
+    /* What the batch may grow to, not what it has: an upper estimate. */
+    state->context = per_request(metric_sum(text, "tgi_batch_current_max_tokens"), state->running);
+    state->prompt = per_request(metric_sum(text, "tgi_request_input_length_sum"),
+                                metric_sum(text, "tgi_request_input_length_count"));
+    state->prompt_tokens = metric_sum(text, "tgi_request_input_length_sum");
+    state->generated_tokens = metric_sum(text, "tgi_request_generated_tokens_sum");
+}
+
+static void take_llama_metrics(const char *text, struct server_state *state)
+{
+    state->running = metric_sum(text, "llamacpp:requests_processing");
+    state->waiting = metric_sum(text, "llamacpp:requests_deferred");
+    state->context = per_request(metric_sum(text, "llamacpp:kv_cache_tokens"), state->running);
+    state->prompt_tokens = metric_sum(text, "llamacpp:prompt_tokens_total");
+    state->generated_tokens = metric_sum(text, "llamacpp:tokens_predicted_total");
+}
+
+static bool take_metrics(enum server_engine engine, const char *text, struct server_state *state)
+{
+    switch (engine) {
+    case SERVER_VLLM:
+        take_vllm_metrics(text, state);
+        break;
+    case SERVER_SGLANG:
+        take_sglang_metrics(text, state);
+        break;
+    case SERVER_TGI:
+        take_tgi_metrics(text, state);
+        break;
+    case SERVER_LLAMA_CPP:
+        take_llama_metrics(text, state);
+        break;
+    default:
+        break;
+    }
+    return !isnan(state->running);
+}
+
+static bool take_string(const json_t *object, const char *name, char *ret)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    if (!text || !text[0])
+        return false;
+    utf8_clean(ret, SERVER_NAME_SIZE, text);
+    return true;
+}
+
+static double positive(const json_t *object, const char *name)
+{
+    double value = json_number_value(json_object_get(object, name));
+    return value > 0 && value <= 1e15 ? value : NAN;
+}
+
+static bool take_models(const json_t *top, struct server_state *state)
+{
+    const json_t *model = json_array_get(json_object_get(top, "data"), 0);
+    const json_t *meta = json_object_get(model, "meta");
+    if (json_is_object(meta)) { /* llama.cpp's */
+        state->parameters = positive(meta, "n_params");
+        state->weight_bytes = positive(meta, "size");
+    }
+    if (!state->folder[0])
+        take_string(model, "root", state->folder);
+    return take_string(model, "id", state->model);
+}
+
+/* "8.0B", "137M"; and of "Q4_K_M" the 4. */
+static double parameters_of(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    double scale = *end == 'B' ? 1e9 : *end == 'M' ? 1e6 : NAN;
+    return value > 0 && value < 1e5 ? value * scale : NAN;
+}
+
+static double bits_of(const char *text)
+{
+    double bits = NAN;
+    const char *digits = strpbrk(text, "0123456789");
+    if ((text[0] == 'Q' || text[0] == 'F' || text[0] == 'B' || text[0] == 'I') && digits)
+        bits = strtod(digits, NULL);
+    return bits >= 1 && bits <= 32 ? bits : NAN;
+}
+
+static bool take_ollama(const json_t *top, struct server_state *state)
+{
+    const json_t *model = json_array_get(json_object_get(top, "models"), 0);
+    const json_t *details = json_object_get(model, "details");
+    const char *parameters = json_string_value(json_object_get(details, "parameter_size"));
+    const char *level = json_string_value(json_object_get(details, "quantization_level"));
+    state->parameters = parameters ? parameters_of(parameters) : NAN;
+    state->bits = level ? bits_of(level) : NAN;
+    return take_string(model, "name", state->model);
+}
+
+static bool take_info(enum server_engine engine, const json_t *top, struct server_state *state)
+{
+    switch (engine) {
+    case SERVER_SGLANG:
+        if (!take_string(top, "model_path", state->folder))
+            return false;
+        memcpy(state->model, state->folder, sizeof(state->model));
+        return true;
+    case SERVER_TGI:
+        if (!take_string(top, "model_id", state->folder))
+            return false;
+        memcpy(state->model, state->folder, sizeof(state->model));
+        return true;
+    case SERVER_LLAMA_CPP:
+        return take_string(top, "model_path", state->model);
+    case SERVER_OLLAMA:
+        return take_ollama(top, state);
+    default:
+        return false;
+    }
+}
+
+bool server_take(enum server_engine engine, enum server_answer answer, const char *text,
+                 size_t length, struct server_state *state)
+{
+    if (answer == ANSWER_METRICS)
+        return strlen(text) == length && take_metrics(engine, text, state);
+    json_error_t error;
+    json_t *top = json_loadb(text, length, 0, &error);
+    bool taken = answer == ANSWER_MODELS ? take_models(top, state) : take_info(engine, top, state);
+    json_decref(top);
+    return taken;
+}
+
+static void say(char *why, size_t size, const char *path, int r)
+{
+    if (r == 401 || r == 403)
+        snprintf(why, size, "it wants a key for %s", path);
+    else if (r >= 0)
+        snprintf(why, size, "it answered %s with HTTP status %d", path, r);
+    else
+        snprintf(why, size, "%s: %s", path, strerror(-r));
+}
+
+int server_ask(const struct server *server, double patience, struct server_state *state, char *why,
+               size_t why_size)
+{
+    double until = clock_monotonic() + patience;
+    bool any = false;
+    server_state_reset(state);
+    snprintf(why, why_size, "it has nothing to be asked");
+    const struct server_question *question = server_questions(server->engine);
+    for (; question->path; question++) {
+        struct strbuf body = {0};
+        int r = server_get(server->ipv6, server->port, question->path, until, &body);
+        if (r == 200 &&
+            server_take(server->engine, question->answer, strbuf_text(&body), body.length, state))
+            any = true;
+        else if (r == 200)
+            snprintf(why, why_size, "its answer to %s is not understood", question->path);
+        else
+            say(why, why_size, question->path, r);
+        strbuf_free(&body);
+    }
+    return any ? 0 : -ENODATA;
+}
