@@ -17,6 +17,7 @@ extern const struct command command_run;
 extern const struct command command_slots;
 extern const struct command command_report;
 extern const struct command command_roi;
+extern const struct command command_served;
 extern const struct command command_stat;
 extern const struct command command_top;
 extern const struct command command_version;
@@ -31,6 +32,7 @@ const struct command *const commands[] = {
     &command_mark,
     &command_diff,
     &command_waterfall,
+    &command_served,
     &command_bench,
     &command_calibrate,
     &command_ceilings,

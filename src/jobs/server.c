@@ -82,22 +82,27 @@ static bool is_program(const char *argument, const struct engine *engine)
     return false;
 }
 
-/* An interpreter and its options may stand before the program: "python3 -u -m vllm.entrypoints…".
- */
+/* The program, or of an interpreter the script or module: "python3 -u -m vllm.entrypoints…". */
+static const char *program_of(const struct command *command)
+{
+    const char *argument = next_argument(command, NULL);
+    const char *slash = argument ? strrchr(argument, '/') : NULL;
+    if (!argument || strncmp(slash ? slash + 1 : argument, "python", 6) != 0)
+        return argument;
+    do
+        argument = next_argument(command, argument);
+    while (argument && argument[0] == '-');
+    return argument;
+}
+
 static bool find_engine(const struct command *command, enum server_engine *ret)
 {
-    enum { FIRST_ARGUMENTS = 5 };
-    const char *argument = NULL;
-    for (size_t i = 0; i < FIRST_ARGUMENTS; i++) {
-        argument = next_argument(command, argument);
-        if (!argument)
-            return false;
-        for (size_t k = 0; k < SERVER_ENGINE_COUNT; k++)
-            if (is_program(argument, &engines[k])) {
-                *ret = (enum server_engine)k;
-                return true;
-            }
-    }
+    const char *program = program_of(command);
+    for (size_t i = 0; program && i < SERVER_ENGINE_COUNT; i++)
+        if (is_program(program, &engines[i])) {
+            *ret = (enum server_engine)i;
+            return true;
+        }
     return false;
 }
 

@@ -49,6 +49,14 @@ void server_state_reset(struct server_state *state)
                                    .bits = NAN};
 }
 
+/* Ranks of tensor parallelism tell each the same. */
+static bool is_of_another_rank(const char *labels, const char *end)
+{
+    static const char rank[] = "tp_rank=\"";
+    const char *found = strstr(labels, rank);
+    return found && found < end && strncmp(found + sizeof(rank) - 1, "0\"", 2) != 0;
+}
+
 /* The value of a series' line behind its name and labels, or false. */
 static bool series_value(const char *line, const char *name, double *ret)
 {
@@ -57,9 +65,10 @@ static bool series_value(const char *line, const char *name, double *ret)
         return false;
     const char *rest = line + length;
     if (*rest == '{') {
+        const char *labels = rest;
         rest = strpbrk(rest, "}\n");
         /* A brace within a label's value is taken for the end: the number then does not parse. */
-        if (!rest || *rest == '\n')
+        if (!rest || *rest == '\n' || is_of_another_rank(labels, rest))
             return false;
         rest++;
     }
@@ -131,7 +140,7 @@ static void take_vllm_metrics(const char *text, struct server_state *state)
     double used = metric_of(text, "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc");
     double blocks = label_number(text, "vllm:cache_config_info", "num_gpu_blocks");
     double size = label_number(text, "vllm:cache_config_info", "block_size");
-    state->context = per_request(fmin(used, 1) * blocks * size, state->running);
+    state->context = per_request(used * blocks * size, state->running);
 }
 
 static void take_sglang_metrics(const char *text, struct server_state *state)

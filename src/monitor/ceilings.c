@@ -109,3 +109,70 @@ void ceilings_load(const struct device *device, struct sol_ceilings *ret)
     (void)!ceilings_find(device, &ceilings, why, sizeof(why));
     ceilings_to_sol(device, &ceilings, ret);
 }
+
+static enum label weaker(enum label a, enum label b)
+{
+    return a > b ? a : b;
+}
+
+static enum label label_of(enum ceiling_origin origin)
+{
+    return origin == CEILING_MEASURED  ? LABEL_CEILING_OF_THIS_GPU
+           : origin == CEILING_SHIPPED ? LABEL_CEILING_OF_ITS_KIND
+                                       : LABEL_CEILING_OF_THE_PEAK;
+}
+
+/* Operations per second, and what a ratio of 1 stands for at the clock of that moment. */
+static double flops_of(const struct device *device, const struct ceilings *ceilings,
+                       enum label type, double *ret_peak, enum label *source)
+{
+    struct sol_peak peak = {0};
+    enum absence why;
+    sol_peak(device, LABEL_PIPE_TENSOR, type, &peak, &why);
+    enum ceiling ceiling = ceiling_of_tensor(type);
+    if (ceiling == CEILING_COUNT || ceilings->of[ceiling].origin == CEILING_UNKNOWN) {
+        *source = LABEL_CEILING_OF_THE_PEAK;
+        *ret_peak = peak.flops;
+        return peak.flops;
+    }
+    const struct ceiling_value *value = &ceilings->of[ceiling];
+    *source = weaker(*source, label_of(value->origin));
+    *ret_peak = value->ratio > 0 ? value->value / value->ratio : peak.flops;
+    return value->value;
+}
+
+static double bytes_of(const struct device *device, const struct ceilings *ceilings,
+                       double *ret_peak, enum label *source)
+{
+    enum absence why;
+    double most = 0;
+    enum ceiling_origin origin = CEILING_UNKNOWN;
+    *ret_peak = 0;
+    sol_peak_dram(device, ret_peak, &why);
+    for (int i = CEILING_HBM_READ; i <= CEILING_HBM_TRIAD; i++) {
+        const struct ceiling_value *value = &ceilings->of[i];
+        if (value->origin == CEILING_UNKNOWN || value->origin < origin)
+            continue;
+        most = value->origin > origin ? value->value : fmax(most, value->value);
+        origin = value->origin;
+    }
+    *source = weaker(*source, label_of(origin));
+    return most > 0 ? most : *ret_peak;
+}
+
+bool ceilings_rates(const struct device *device, const struct ceilings *ceilings, enum label type,
+                    struct served_rates *ret, enum label *ret_source)
+{
+    enum label source = LABEL_CEILING_OF_THIS_GPU;
+    struct served_rates rates;
+    double unused;
+    rates.flops = flops_of(device, ceilings, type, &rates.peak_flops, &source);
+    rates.attention = flops_of(device, ceilings, LABEL_TYPE_BF16, &unused, &source);
+    rates.bytes = bytes_of(device, ceilings, &rates.peak_bytes, &source);
+    if (!(rates.flops > 0 && rates.attention > 0 && rates.bytes > 0 && rates.peak_flops > 0 &&
+          rates.peak_bytes > 0))
+        return false;
+    *ret = rates;
+    *ret_source = source;
+    return true;
+}

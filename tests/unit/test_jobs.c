@@ -10,60 +10,9 @@
 #include "cmocka_test.h"
 #include "jobs/host.h"
 #include "jobs/proc.h"
+#include "made_root.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-
-/* A made-up root in a folder of its own. */
-static char root[64];
-
-static int make_root(void **state)
-{
-    (void)state;
-    snprintf(root, sizeof(root), "/tmp/rooftop-jobs-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_root(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof(command), "rm -r %s", root);
-    return system(command);
-}
-
-static void make_folders(char *path)
-{
-    for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        mkdir(path, 0755);
-        *slash = '/';
-    }
-}
-
-static void put_bytes(const char *name, const char *bytes, size_t length)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/%s", root, name);
-    make_folders(path);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, length, file), length);
-    fclose(file);
-}
-
-static void put_text(const char *name, const char *text)
-{
-    put_bytes(name, text, strlen(text));
-}
-
-static void put_link(const char *name, const char *target)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/%s", root, name);
-    make_folders(path);
-    unlink(path);
-    assert_int_equal(symlink(target, path), 0);
-}
 
 static void put_stat(const char *name, const char *comm, unsigned long long ticks)
 {

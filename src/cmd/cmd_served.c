@@ -1,0 +1,359 @@
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "cmd/common.h"
+#include "cmd/served.h"
+#include "jobs/model.h"
+#include "monitor/ceilings.h"
+
+enum { MOST_SERVERS = 32, MOST_PIDS = 1024, LIVE_FRAMES = 3, CONFIG_SIZE = 1 << 20 };
+static const double USUAL_INTERVAL = 0.2;
+/* Between two looks at a server's count of tokens. */
+static const double USUAL_PAUSE = 1;
+static const double FRAME_PATIENCE = 3;
+/* For all answers of one server together. */
+static const double PATIENCE = 2;
+
+struct settings {
+    struct watch_options watch;
+    const char *format;
+    const char *config;
+    const char *from;
+    double batch, context, prompt;
+    uint64_t gpus;
+    bool no_probe;
+};
+
+static const struct option_row options[] = {
+    {.name = "config",
+     .kind = OPTION_FILE,
+     .offset = offsetof(struct settings, config),
+     .argument = "FILE",
+     .help = "No server: this model's config.json, with --batch and --context"},
+    {.name = "batch",
+     .kind = OPTION_NUMBER,
+     .offset = offsetof(struct settings, batch),
+     .argument = "N",
+     .help = "Requests at once, in place of what the server says"},
+    {.name = "context",
+     .kind = OPTION_NUMBER,
+     .offset = offsetof(struct settings, context),
+     .argument = "TOKENS",
+     .help = "Tokens behind each request, likewise"},
+    {.name = "prompt",
+     .kind = OPTION_NUMBER,
+     .offset = offsetof(struct settings, prompt),
+     .argument = "TOKENS",
+     .help = "Tokens of a prompt, likewise"},
+    {.name = "share",
+     .kind = OPTION_COUNT,
+     .offset = offsetof(struct settings, gpus),
+     .argument = "N",
+     .help = "GPUs that share the model (those that its processes hold)"},
+    {.name = "no-probe",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct settings, no_probe),
+     .help = "Ask no server: only what processes and files tell"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = OPTION_CHOICE,
+     .offset = offsetof(struct settings, format),
+     .argument = "FORM",
+     .help = "text or json (text)",
+     .choices = "text|json"},
+    {.name = "from",
+     .kind = OPTION_TEXT,
+     .offset = offsetof(struct settings, from),
+     .argument = "WHERE",
+     .help = "Begin at this mark of the recording, or this time in it"},
+    OPTION_INTERVAL(struct settings, watch, "0.2 s"),
+    OPTION_SOURCE(struct settings, watch),
+    OPTION_GPU(struct settings, watch),
+    OPTIONS_END,
+};
+
+/* Which processes hold which GPU. */
+struct holders {
+    size_t count;
+    pid_t pids[MOST_PIDS];
+    size_t device[MOST_PIDS];
+    int belongs[MOST_PIDS];
+};
+
+static int wait_for_frame(const struct command *command, struct monitor *monitor)
+{
+    bool live = monitor_counter(monitor)->ops->live;
+    for (int frames = 0; frames < (live ? LIVE_FRAMES : 1); frames++) {
+        int r = monitor_wait(monitor, FRAME_PATIENCE);
+        if (r == -ENODATA)
+            return run_error(command, "the recording ends there");
+        if (r <= 0)
+            return watch_failed(command, r == 0 ? -ETIMEDOUT : r, &(struct counter_failure){0});
+    }
+    return EXIT_DONE;
+}
+
+static void collect_holders(const struct monitor *monitor, struct holders *holders)
+{
+    for (size_t i = 0; i < monitor_count(monitor); i++) {
+        const struct process_list *list = &monitor_reading(monitor, i)->processes;
+        for (size_t k = 0; k < list->count && holders->count < MOST_PIDS; k++) {
+            holders->pids[holders->count] = list->process[k].pid;
+            holders->device[holders->count++] = i;
+        }
+    }
+}
+
+static void add_gpu(struct served_case *found, const struct monitor *monitor, size_t device)
+{
+    unsigned index = monitor_device(monitor, device)->index;
+    for (size_t i = 0; i < found->gpu_count && i < ARRAY_SIZE(found->gpus); i++)
+        if (found->gpus[i] == index)
+            return;
+    if (found->gpu_count < ARRAY_SIZE(found->gpus))
+        found->gpus[found->gpu_count] = index;
+    if (found->gpu_count++ == 0)
+        found->sample = &monitor_reading(monitor, device)->sample;
+}
+
+static void find_rates(struct served_case *found, const struct device *device)
+{
+    struct ceilings ceilings;
+    char why[256];
+    /* Where the store cannot be read, what is shipped serves. */
+    (void)!ceilings_find(device, &ceilings, why, sizeof(why));
+    found->has_rates =
+        ceilings_rates(device, &ceilings, found->model.type, &found->rates, &found->source);
+}
+
+static double chosen(double asked, double told)
+{
+    return asked > 0 ? asked : told;
+}
+
+static void adopt_load(struct served_case *found, const struct settings *settings)
+{
+    found->batch = chosen(settings->batch, found->state.running);
+    found->context = chosen(settings->context, found->state.context);
+    found->prompt = chosen(settings->prompt, found->state.prompt);
+    if (!(found->prompt > 0))
+        found->prompt = found->context;
+    found->parallel = settings->gpus > 0     ? (double)settings->gpus
+                      : found->gpu_count > 0 ? (double)found->gpu_count
+                                             : 1;
+}
+
+static int read_text(const struct command *command, const char *path, char **ret, size_t *length)
+{
+    char *text = malloc(CONFIG_SIZE);
+    ssize_t got = text ? file_read(path, text, CONFIG_SIZE) : -ENOMEM;
+    if (got < 0) {
+        free(text);
+        return usage_error(command, "%s: %s", path, strerror((int)-got));
+    }
+    *ret = text;
+    *length = (size_t)got;
+    return EXIT_DONE;
+}
+
+/* A case for each GPU, as if the model ran on it alone. */
+static int make_cases_of_config(const struct command *command, const struct settings *settings,
+                                const struct monitor *monitor, struct served_case *cases,
+                                size_t *ret_count)
+{
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    struct served_case found = {.has_model = true, .tokens_per_second = NAN};
+    int code = read_text(command, settings->config, &text, &length);
+    if (code != EXIT_DONE)
+        return code;
+    if (model_parse(text, length, &found.model, found.no_model, sizeof(found.no_model)) < 0)
+        return usage_error(command, "%s: %s", settings->config, found.no_model);
+    server_state_reset(&found.state);
+    snprintf(found.state.model, sizeof(found.state.model), "%s", settings->config);
+    adopt_load(&found, settings);
+    for (size_t i = 0; i < monitor_count(monitor) && i < MOST_SERVERS; i++) {
+        cases[i] = found;
+        add_gpu(&cases[i], monitor, i);
+        find_rates(&cases[i], monitor_device(monitor, i));
+        *ret_count = i + 1;
+    }
+    return EXIT_DONE;
+}
+
+/* All of the weights without their shape, where the server tells no more. */
+static void adopt_size(struct served_case *found)
+{
+    const struct server_state *state = &found->state;
+    double bytes = state->weight_bytes;
+    /* K-quants hold half a bit of scales beside each weight. */
+    if (isnan(bytes))
+        bytes = state->parameters * (state->bits < 16 ? state->bits + 0.5 : state->bits) / 8;
+    if (!(state->parameters > 0 && bytes > 0))
+        return;
+    found->model = (struct served_model){.dense_weights = state->parameters,
+                                         .bytes_dense = bytes / state->parameters,
+                                         .type = LABEL_TYPE_BF16};
+    found->has_model = found->shapeless = true;
+}
+
+static void find_model(struct served_case *found)
+{
+    const char *names[] = {found->state.folder, found->server->model, found->state.model};
+    snprintf(found->no_model, sizeof(found->no_model),
+             "no config.json of it was found that this user may read");
+    for (size_t i = 0; i < ARRAY_SIZE(names) && !found->has_model; i++) {
+        char *text = NULL;
+        ssize_t length = server_read_config("", found->server->pid, names[i], &text);
+        found->has_model =
+            length >= 0 && model_parse(text, (size_t)length, &found->model, found->no_model,
+                                       sizeof(found->no_model)) == 0;
+        free(text);
+    }
+    if (!found->has_model)
+        adopt_size(found);
+    else if (found->server->kv_in_8_bits)
+        found->model.bytes_kv = 1;
+}
+
+static void ask(struct served_case *found, const struct settings *settings)
+{
+    const struct server *server = found->server;
+    server_state_reset(&found->state);
+    found->tokens_per_second = NAN;
+    if (settings->no_probe)
+        snprintf(found->silence, sizeof(found->silence), "not asked (--no-probe)");
+    else if (!server->reachable)
+        snprintf(found->silence, sizeof(found->silence), "%s", server->silence);
+    else if (server_ask(server, PATIENCE, &found->state, found->silence, sizeof(found->silence)) ==
+             0)
+        found->silence[0] = '\0';
+}
+
+/* The rate of tokens between two answers. */
+static void ask_again(struct served_case *found, double seconds)
+{
+    struct server_state later;
+    char why[160];
+    if (found->silence[0] || isnan(found->state.generated_tokens) ||
+        server_ask(found->server, PATIENCE, &later, why, sizeof(why)) < 0)
+        return;
+    double tokens = later.generated_tokens - found->state.generated_tokens;
+    if (tokens >= 0)
+        found->tokens_per_second = tokens / seconds;
+}
+
+static void ask_all(struct served_case *cases, size_t count, const struct settings *settings)
+{
+    bool any = false;
+    double begin = clock_monotonic();
+    for (size_t i = 0; i < count; i++) {
+        ask(&cases[i], settings);
+        any |= !isnan(cases[i].state.generated_tokens);
+    }
+    double interval = settings->watch.interval > 0 ? settings->watch.interval : USUAL_PAUSE;
+    struct timespec pause = clock_timespec(interval);
+    if (any)
+        nanosleep(&pause, NULL);
+    for (size_t i = 0; i < count; i++)
+        ask_again(&cases[i], clock_monotonic() - begin);
+}
+
+static size_t make_cases_of_servers(const struct settings *settings, const struct monitor *monitor,
+                                    struct holders *holders, struct server *servers,
+                                    struct served_case *cases)
+{
+    collect_holders(monitor, holders);
+    size_t count =
+        servers_find("", holders->pids, holders->count, servers, MOST_SERVERS, holders->belongs);
+    for (size_t i = 0; i < count; i++)
+        cases[i] = (struct served_case){.server = &servers[i]};
+    size_t first[MOST_SERVERS] = {0};
+    for (size_t i = holders->count; i-- > 0;)
+        if (holders->belongs[i] >= 0) {
+            add_gpu(&cases[holders->belongs[i]], monitor, holders->device[i]);
+            first[holders->belongs[i]] = holders->device[i];
+        }
+    ask_all(cases, count, settings);
+    for (size_t i = 0; i < count; i++) {
+        find_model(&cases[i]);
+        adopt_load(&cases[i], settings);
+        if (cases[i].has_model)
+            find_rates(&cases[i], monitor_device(monitor, first[i]));
+    }
+    return count;
+}
+
+static int print(const struct command *command, const struct settings *settings,
+                 const struct served_case *cases, size_t count)
+{
+    struct strbuf out = {0};
+    if (settings->format[0] == 'j')
+        served_write_json(cases, count, &out);
+    else if (count == 0)
+        strbuf_puts(&out, "No inference server that Rooftop knows (vLLM, SGLang, TGI, llama.cpp, "
+                          "Ollama) holds these GPUs.\n");
+    else
+        served_write_text(cases, count, &out);
+    int code = output_all(command, &out);
+    strbuf_free(&out);
+    return code;
+}
+
+static int show(const struct command *command, const struct settings *settings,
+                struct monitor *monitor)
+{
+    if (!settings->config && !monitor_counter(monitor)->ops->live)
+        return usage_error(command, "no server runs in a recording: give the model with --config");
+    int code = settings->from ? watch_seek(command, monitor, settings->from) : EXIT_DONE;
+    if (code == EXIT_DONE)
+        code = wait_for_frame(command, monitor);
+    if (code != EXIT_DONE)
+        return code;
+    size_t count = 0;
+    CLEANUP_FREE struct holders *holders = calloc(1, sizeof(*holders));
+    CLEANUP_FREE struct server *servers = calloc(MOST_SERVERS, sizeof(*servers));
+    CLEANUP_FREE struct served_case *cases = calloc(MOST_SERVERS, sizeof(*cases));
+    if (!holders || !servers || !cases)
+        return run_error(command, "%s", strerror(ENOMEM));
+    if (settings->config)
+        code = make_cases_of_config(command, settings, monitor, cases, &count);
+    else
+        count = make_cases_of_servers(settings, monitor, holders, servers, cases);
+    return code == EXIT_DONE ? print(command, settings, cases, count) : code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct settings settings = {.format = "text"};
+    enum options_result result = options_parse_all(command, argc, argv, &settings);
+    if (result != OPTIONS_GO)
+        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+    if (settings.batch < 0 || settings.context < 0 || settings.prompt < 0)
+        return usage_error(command, "--batch, --context and --prompt are above 0");
+    struct monitor *monitor;
+    int code = watch_open(command, &settings.watch, USUAL_INTERVAL, &monitor);
+    if (code != EXIT_DONE)
+        return code;
+    code = show(command, &settings, monitor);
+    monitor_close(monitor);
+    return code;
+}
+
+const struct command command_served = {
+    .name = "served",
+    .summary = "Say what the language models that are served here could reach, and what stops them",
+    .operands = "",
+    .options = options,
+    .more =
+        "Finds vLLM, SGLang, TGI, llama.cpp and Ollama on these GPUs, and asks them over loopback\n"
+        "for the model and the running requests; the model's shape comes from its config.json.\n\n"
+        "  rooftop served\n"
+        "  rooftop served --config llama/config.json --batch 32 --context 4096\n",
+    .run = run,
+};

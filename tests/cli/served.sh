@@ -1,0 +1,80 @@
+. "$SOURCE_ROOT/tests/lib.sh"
+models=$SOURCE_ROOT/tests/data/models
+recording=$SOURCE_ROOT/data/h200.roof
+jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
+export HOME="$scratch" XDG_DATA_HOME="$scratch" ROOFTOP_NVML="$BUILD_ROOT/tests/fake/libfake_nvml.so" \
+    FAKE_NVML_SCRIPT="$PWD/script"
+unset ROOFTOP_SOURCE HF_HOME HF_HUB_CACHE
+
+# A stand-in for vLLM that serves a model from a folder.
+mkdir answers model
+cp "$models/llama-3.1-8b.json" model/config.json
+cat >answers/v1_models <<END
+{"object":"list","data":[{"id":"llama","object":"model","owned_by":"vllm","root":"$PWD/model","max_model_len":8192}]}
+END
+cat >answers/metrics <<'END'
+vllm:num_requests_running{engine="0",model_name="llama"} 32.0
+vllm:num_requests_waiting{engine="0",model_name="llama"} 3.0
+vllm:kv_cache_usage_perc{engine="0",model_name="llama"} 0.5
+vllm:cache_config_info{block_size="16",num_gpu_blocks="16384"} 1.0
+vllm:generation_tokens_total{engine="0",model_name="llama"} 500000.0
+END
+cp "$BUILD_ROOT/tests/tools/canned_server" vllm
+./vllm serve "$PWD/model" --answers answers &
+server=$!
+tries=0
+while [ ! -e answers/ready ] && [ $tries -lt 100 ]; do
+    tries=$((tries + 1))
+    sleep 0.05
+done
+printf 'gpu h200\nprocesses compute %d:1000000\n' "$server" >script
+
+expect_exit 0 "a server that holds a GPU" "$ROOFTOP" served --source nvml --interval 0.1
+expect_text out "^vLLM, pid $server, port [0-9]+, GPU 0$" "is found by its process and its port"
+expect_text out '^  model    llama, 8.0 billion parameters, 128 KiB of KV cache a token$' "its model's shape is read from the disk"
+expect_text out '^  running  32 requests with 4096 tokens each, 3 waiting, 0 tokens/s$' "its load from its counters"
+expect_text out '^  decode   attainable: Compute 10 %, Memory 92 %, 4374 tokens/s; the context stops it: 17.2 GB of KV cache a step$' "and what stops it is named"
+"$ROOFTOP" served --source nvml --interval 0.1 --format json >json
+"$jsoncheck" servers.0.engine servers.0.requests_running servers.0.context_tokens \
+    servers.0.attainable_source servers.0.decode.limit servers.0.counters_reason <json >values
+echo '"vLLM" 32 4096 "shipped" "context" null' >expected
+expect_same values expected "JSON says the same"
+
+expect_exit 0 "--no-probe" "$ROOFTOP" served --source nvml --interval 0.1 --no-probe
+expect_text out '^  running  not known: not asked \(--no-probe\)$' "asks nobody"
+expect_text out '8.0 billion parameters' "and still reads the model that the command line names"
+expect_exit 0 "a batch of one's own" "$ROOFTOP" served --source nvml --interval 0.1 --no-probe --batch 256 --context 1024
+expect_text out '^  decode   attainable: .*, 18913 tokens/s;' "takes the place of the server's"
+
+echo 'vllm:num_requests_running{engine="0' >answers/metrics
+echo '<html>' >answers/v1_models
+expect_exit 0 "a server that answers nonsense" "$ROOFTOP" served --source nvml --interval 0.1
+expect_text out '^  running  not known: its answer to /metrics is not understood$' "is told of"
+kill "$server"
+wait "$server" 2>/dev/null
+printf 'gpu h200\nprocesses compute\n' >script
+expect_exit 0 "no server" "$ROOFTOP" served --source nvml --interval 0.1
+expect_text out '^No inference server that Rooftop knows' "says so"
+
+expect_exit 2 "a recording without a model" "$ROOFTOP" served --source "replay:$recording"
+expect_text err 'no server runs in a recording: give the model with --config' "asks for one"
+expect_exit 2 "a config.json that is none" "$ROOFTOP" served --source "replay:$recording" --config answers/metrics
+expect_text err 'answers/metrics: it is not a JSON object' "is named"
+
+# workload BATCH CONTEXT: nothing recorded is above what the model could reach, by 2 points.
+check() {
+    "$ROOFTOP" served --source "replay:$recording@max" --from "$1+1s" --interval 3 --format json \
+        --config "$models/llama-3.1-8b.json" --batch "$2" --context "$3" |
+        "$jsoncheck" servers.0.compute_sol_ratio servers.0.memory_sol_ratio \
+            "servers.0.$4.attainable_compute_sol_ratio" "servers.0.$4.attainable_memory_sol_ratio" |
+        awk -v kind="$4" '{ c = 100 * $1; m = 100 * $2; ac = 100 * $3; am = 100 * $4 }
+            END { exit !(NR == 1 && c > 0 && c <= ac + 2 && (kind == "prefill" || m <= am + 2)) }'
+    result $? "$1 is not above its model's attainable"
+}
+check llama8b-decode-b1-ctx1024 1 1024 decode
+check llama8b-decode-b2-ctx1024 2 1024 decode
+check llama8b-decode-b32-ctx1024 32 1024 decode
+check llama8b-decode-b32-ctx4096 32 4096 decode
+check llama8b-decode-b256-ctx1024 256 1024 decode
+check llama8b-prefill-b1-t8192 1 8192 prefill
+finish
