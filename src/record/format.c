@@ -74,6 +74,7 @@ static const struct column process_columns[] = {
     {"pid", "INTEGER NOT NULL", "Process"},
     {"kinds", "INTEGER NOT NULL", "Sum of 1: compute, 2: graphics, 4: MPS client, 8: MPS server"},
     {"memory_bytes", "INTEGER", "Device memory that it holds; NULL where not known"},
+    {"sm_ratio", "REAL", "Its share of the SMs and of the time; NULL where not known"},
     {NULL, NULL, NULL},
 };
 

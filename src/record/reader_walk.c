@@ -45,6 +45,18 @@ static int prepare_samples(struct record_reader *reader, sqlite3_stmt **ret, con
 #define AFTER  "(time, gpu) > (?1, ?2) AND time < 1e12 ORDER BY time, gpu"
 #define BEFORE "time <= ?1 AND time > 0 ORDER BY time DESC, gpu DESC"
 
+#define PROCESSES(share)                                                                           \
+    "SELECT pid, kinds, memory_bytes, " share " FROM process WHERE time = ?1 AND gpu = ?2 "        \
+    "ORDER BY pid"
+
+/* The first recordings have no column for the share of the SMs. */
+static int prepare_processes(struct record_reader *reader)
+{
+    if (reader_prepare(reader, &reader->processes, PROCESSES("sm_ratio")) == 0)
+        return 0;
+    return reader_prepare(reader, &reader->processes, PROCESSES("NULL"));
+}
+
 int reader_prepare_walks(struct record_reader *reader)
 {
     int r = find_columns(reader);
@@ -60,10 +72,7 @@ int reader_prepare_walks(struct record_reader *reader)
                 reader, &reader->list_at,
                 "SELECT time, gpu, known, truncated FROM process_list WHERE " BEFORE);
         if (r == 0)
-            r = reader_prepare(
-                reader, &reader->processes,
-                "SELECT pid, kinds, memory_bytes FROM process WHERE time = ?1 AND gpu = ?2 "
-                "ORDER BY pid");
+            r = prepare_processes(reader);
     }
     if (r == 0 && reader_has_table(reader, "process_info"))
         r = reader_prepare(
@@ -219,6 +228,8 @@ static void read_process(sqlite3_stmt *statement, struct process_list *list)
 {
     int64_t pid = reader_integer(statement, 0, 1, INT32_MAX, -1);
     double bytes = reader_number(statement, 2, -1);
+    double share = reader_number(statement, 3, -1);
+    bool share_known = share >= 0 && share <= 1;
     if (pid < 0)
         return;
     if (list->count == PROCESS_LIST_CAPACITY) {
@@ -230,6 +241,8 @@ static void read_process(sqlite3_stmt *statement, struct process_list *list)
         .kinds = (unsigned)reader_integer(statement, 1, 0, 0xffff, 0),
         .memory_known = bytes >= 0 && bytes < 0x1p62,
         .memory_bytes = bytes >= 0 && bytes < 0x1p62 ? (uint64_t)bytes : 0,
+        .sm_known = share_known,
+        .sm_ratio = share_known ? share : 0,
     };
 }
 

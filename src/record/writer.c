@@ -356,11 +356,13 @@ static bool same_processes(const struct process_list *a, const struct process_li
     return true;
 }
 
-static bool same_memory(const struct process_list *a, const struct process_list *b)
+static bool same_amounts(const struct process_list *a, const struct process_list *b)
 {
     for (size_t i = 0; i < a->count; i++)
         if (a->process[i].memory_known != b->process[i].memory_known ||
-            a->process[i].memory_bytes != b->process[i].memory_bytes)
+            a->process[i].memory_bytes != b->process[i].memory_bytes ||
+            a->process[i].sm_known != b->process[i].sm_known ||
+            a->process[i].sm_ratio != b->process[i].sm_ratio)
             return false;
     return true;
 }
@@ -377,6 +379,8 @@ static int write_process(struct record_writer *writer, unsigned gpu, double time
     sqlite3_bind_int64(statement, 4, process->kinds);
     if (process->memory_known)
         sqlite3_bind_int64(statement, 5, (int64_t)process->memory_bytes);
+    if (process->sm_known)
+        sqlite3_bind_double(statement, 6, process->sm_ratio);
     return add_row(writer, statement);
 }
 
@@ -386,7 +390,7 @@ int record_writer_processes(struct record_writer *writer, unsigned gpu, double t
     struct written *written = writer->devices[gpu];
     bool same = written->listed && same_processes(&written->list, processes);
     if (same &&
-        (time < written->list_time + PROCESS_PERIOD || same_memory(&written->list, processes)))
+        (time < written->list_time + PROCESS_PERIOD || same_amounts(&written->list, processes)))
         return writer->error;
     sqlite3_stmt *statement = row(writer, WRITE_PROCESS_LIST);
     if (!statement)

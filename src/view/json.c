@@ -83,6 +83,11 @@ static void write_process(const struct view *view, const struct process *process
         json_add_number(json, (double)process->memory_bytes);
     else
         json_add_null(json);
+    json_key(json, "sm_ratio");
+    if (process->sm_known)
+        json_add_number(json, process->sm_ratio);
+    else
+        json_add_null(json);
     json_key(json, "outside");
     json_add_bool(json, description->outside);
     json_key(json, "start_time");

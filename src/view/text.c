@@ -244,7 +244,25 @@ static void write_gpu(struct view *view, const char *time, const struct view_gpu
     end_line(view, start, out);
 }
 
-static void write_process(struct view *view, const struct process *process, struct strbuf *out)
+static bool any_sm_known(const struct process_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->process[i].sm_known)
+            return true;
+    return false;
+}
+
+static void put_sm_share(const struct process *process, struct strbuf *out)
+{
+    struct strbuf share = {0};
+    if (process->sm_known)
+        strbuf_printf(&share, "SM %.0f %%", process->sm_ratio * 100);
+    put_cell(out, strbuf_text(&share), 8, false);
+    strbuf_free(&share);
+}
+
+static void write_process(struct view *view, const struct process *process, bool with_sm,
+                          struct strbuf *out)
 {
     const struct process_description *description = view->describe(view->context, process->pid);
     size_t start = out->length;
@@ -254,6 +272,8 @@ static void write_process(struct view *view, const struct process *process, stru
         metric_put_human(&memory, METRIC_MEMORY_USED, (double)process->memory_bytes);
     put_cell(out, memory.length > 0 ? strbuf_text(&memory) : "-", 9, false);
     strbuf_free(&memory);
+    if (with_sm)
+        put_sm_share(process, out);
     if (description->outside)
         strbuf_puts(out, "  not visible here: it has ended, or is of another container or host");
     else
@@ -275,8 +295,9 @@ static void write_unowned(struct view *view, const struct view_gpu *gpu, struct 
 static void write_processes(struct view *view, const struct view_gpu *gpu, struct strbuf *out)
 {
     const struct process_list *list = &gpu->reading->processes;
+    bool with_sm = any_sm_known(list);
     for (size_t i = 0; i < list->count; i++)
-        write_process(view, &list->process[i], out);
+        write_process(view, &list->process[i], with_sm, out);
     write_unowned(view, gpu, out);
     const char *note = !list->known      ? "processes are not known"
                        : list->truncated ? "and more processes"

@@ -9,35 +9,61 @@ ROOFTOP_FAKE_CUPTI=$PWD/counters
 export ROOFTOP_NVML ROOFTOP_CUPTI ROOFTOP_CUDA FAKE_NVML_SCRIPT ROOFTOP_FAKE_CUPTI
 unset ROOFTOP_SOURCE
 
-# stat OPTION…: the effective clock, L2's ratio and the tensor pipe's; ends when the clock is known.
-stat() {
-    timeout 20 "$ROOFTOP" stat --interval 0.1 --count 12 --format csv \
-        -m effective_clock_hertz,l2_active_ratio,tensor_active_ratio,counters_share_ratio "$@"
+# wait_for PATTERN FILE: until a line matches.
+wait_for() {
+    tries=0
+    until grep -Eq "$1" "$2" 2>/dev/null || [ $tries -ge 400 ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+    grep -Eq "$1" "$2"
+}
+
+columns=effective_clock_hertz,l2_active_ratio,tensor_active_ratio,counters_share_ratio
+
+# stat_until PATTERN NAME OPTION…: stat prints a line that matches; then it is ended.
+stat_until() {
+    pattern=$1 name=$2
+    shift 2
+    "$ROOFTOP" stat --interval 0.1 --format csv -m $columns "$@" >out &
+    stat=$!
+    wait_for "$pattern" out
+    result $? "$name"
+    kill $stat
+    wait $stat
+}
+
+# all_off: as many times disabled as enabled, and at least once.
+all_off() {
+    [ "$(grep -c '^enable' log)" -gt 0 ] && [ "$(grep -c '^enable' log)" -eq "$(grep -c '^disable' log)" ]
 }
 
 echo 'gpu h200' >nvml
 printf 'value gpc__cycles 1.5e9\nvalue pct_of 40\nlog %s/log\n' "$PWD" >counters
-stat >out
-expect_text out ',1\.5e\+09,0\.4,0\.935,0\.02' "auto adds the clock and L2 to what GPM measures, in bursts"
-enabled=$(grep -c '^enable' log) disabled=$(grep -c '^disable' log)
-[ "$enabled" -gt 0 ] && [ "$enabled" -eq "$disabled" ]
+stat_until ',1\.5e\+09,0\.4,0\.935,0\.02' "auto adds the clock and L2 to what GPM measures, in bursts"
+tries=0
+until all_off || [ $tries -ge 200 ]; do
+    sleep 0.05
+    tries=$((tries + 1))
+done
+all_off
 result $? "the counters are off when it has ended"
 rm log
 
-stat --source cupti >out
-expect_text out ',1\.5e\+09,0\.4,0\.935,1' "the source cupti samples all the time"
+stat_until ',1\.5e\+09,0\.4,0\.935,1' "the source cupti samples all the time" --source cupti
+# Its helper may still be ending.
+wait_for '^disable' log
 rm log
-stat --clock off --count 2 >out
+"$ROOFTOP" stat --clock off --interval 0.1 --count 2 --format csv -m $columns >out
 expect_text out ',,,0\.935,' "without CUPTI, GPM goes on"
 [ ! -e log ]
 result $? "and the counters stay off"
-stat --source nvml --count 2 >out
+"$ROOFTOP" stat --source nvml --interval 0.1 --count 2 >out
 [ ! -e log ]
 result $? "so they do with the source nvml"
 
 echo 'gpu a100' >nvml
-stat >out
-expect_text out ',1\.5e\+09,0\.4,0\.4,' "where there is no GPM, CUPTI measures all"
+stat_until ',1\.5e\+09,0\.4,0\.4,' "where there is no GPM, CUPTI measures all"
 
 echo 'gpu h200' >nvml
 expect_exit 2 "no such time" "$ROOFTOP" stat --clock sometimes
@@ -66,11 +92,7 @@ printf 'value gpc__cycles 1.5e9\nlog %s/log\n' "$PWD" >counters
 ulimit -c unlimited 2>/dev/null
 "$ROOFTOP" stat --source cupti --interval 0.1 --format csv -m effective_clock_hertz >stream &
 stat=$!
-tries=0
-until grep -q ',1.5e+09,' stream || [ $tries -ge 100 ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-done
+wait_for ',1\.5e\+09,' stream
 mkdir -p root/proc
 for status in /proc/[0-9]*/status; do
     grep -q "^PPid:[[:space:]]*$stat\$" "$status" 2>/dev/null || continue
@@ -83,11 +105,7 @@ ROOFTOP_HOST_ROOT=$PWD/root
 export ROOFTOP_HOST_ROOT
 expect_exit 0 "release" "$ROOFTOP" release --for 30s
 expect_text out '^asked 1 rooftop process for the counters, for 30 s$' "the helper is asked"
-tries=0
-until grep -q disable log || [ $tries -ge 100 ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-done
+wait_for disable log
 expect_text log '^disable 0$' "the counters are free"
 rm root/proc/*
 expect_exit 0 "release where there is nobody" "$ROOFTOP" release
@@ -101,22 +119,13 @@ printf 'value gpc__cycles 1.5e9\nlock %s/lock\n' "$PWD" >counters
 watch() {
     exec "$ROOFTOP" stat --source cupti --interval 0.1 --format csv -m effective_clock_hertz,sm_active_ratio
 }
-# wait_for PATTERN FILE
-wait_for() {
-    tries=0
-    until grep -q "$1" "$2" || [ $tries -ge 100 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
-    grep -q "$1" "$2"
-}
 watch >first &
 first=$!
-wait_for ',1.5e+09,0.9625' first
+wait_for ',1\.5e\+09,0\.9625' first
 result $? "the first has them"
 watch >second &
 second=$!
-wait_for ',,0.9625' second
+wait_for ',,0\.9625' second
 result $? "the second goes on with GPM"
 grep -q ',1.5e+09,' second
 [ $? -eq 1 ]
@@ -126,7 +135,7 @@ expect_text out 'another program holds this GPU.s counters: ' "doctor says why"
 expect_text out 'rooftop-counter \(PID [0-9]+\)' "and who"
 kill $first
 wait $first
-wait_for ',1.5e+09,0.9625' second
+wait_for ',1\.5e\+09,0\.9625' second
 result $? "the second takes them when the first has ended"
 kill $second
 wait $second

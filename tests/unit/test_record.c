@@ -241,7 +241,9 @@ static void returns_processes(void **state)
         .process = {{.pid = 7,
                      .kinds = PROCESS_COMPUTE | PROCESS_MPS_CLIENT,
                      .memory_known = true,
-                     .memory_bytes = UINT64_C(143) << 30},
+                     .memory_bytes = UINT64_C(143) << 30,
+                     .sm_known = true,
+                     .sm_ratio = 0.25},
                     {.pid = 9, .kinds = PROCESS_GRAPHICS}},
     };
     struct process_list more = two, unknown = {0};
@@ -276,6 +278,9 @@ static void returns_processes(void **state)
     assert_true(read.process[0].memory_known);
     assert_true(read.process[0].memory_bytes == UINT64_C(143) << 30);
     assert_false(read.process[1].memory_known);
+    assert_true(read.process[0].sm_known);
+    assert_float_equal(read.process[0].sm_ratio, 0.25, 0);
+    assert_false(read.process[1].sm_known);
     assert_int_equal(record_reader_processes(reader, T0 + 9, &gpu, &read), 1);
     assert_true(read.process[0].memory_bytes == 5);
     assert_int_equal(record_reader_processes(reader, T0 + 9, &gpu, &read), 1);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/search.h"
@@ -97,6 +98,53 @@ static void takes_the_override_as_it_is(void **state)
     unsetenv("ROOFTOP_CUPTI");
 }
 
+enum { SAW_OVERRIDE = 1, SAW_LIBRARY = 2, OTHER_USER = 65534 };
+
+/* What this program sees when it runs as a copy: its exit code. */
+static int tell_what_is_seen(const char *path)
+{
+    struct visits visits = {0};
+    snprintf(library, sizeof(library), "%s", path);
+    cupti_search(note, &visits);
+    return (cupti_search_override() ? SAW_OVERRIDE : 0) | (visits.saw_library ? SAW_LIBRARY : 0);
+}
+
+/* Runs the program, as another user from the start, or by the copy's own mode. */
+static int run_copy(const char *copy, bool as_other_user)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        if (as_other_user && setresuid(OTHER_USER, OTHER_USER, OTHER_USER) < 0)
+            _exit(99);
+        setenv("ROOFTOP_CUPTI", "/some/where.so", 1);
+        setenv("VIRTUAL_ENV", root, 1);
+        execl(copy, copy, library, (char *)NULL);
+        _exit(98);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void believes_no_environment_with_raised_privileges(void **state)
+{
+    (void)state;
+    char copy[PATH_MAX], command[2 * PATH_MAX];
+    if (geteuid() != 0)
+        skip();
+    snprintf(copy, sizeof(copy), "%s/copy", root);
+    snprintf(command, sizeof(command), "cp /proc/%d/exe %s", (int)getpid(), copy);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(chmod(root, 0755), 0);
+    assert_int_equal(chown(copy, OTHER_USER, OTHER_USER), 0);
+    assert_int_equal(chmod(copy, 0755), 0);
+    assert_int_equal(run_copy(copy, true), SAW_OVERRIDE | SAW_LIBRARY);
+    assert_int_equal(chmod(copy, 04755), 0);
+    assert_int_equal(run_copy(copy, false), 0);
+    unlink(copy);
+}
+
 static int make_environment(void **state)
 {
     (void)state;
@@ -132,14 +180,17 @@ static int remove_environment(void **state)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        return tell_what_is_seen(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(asks_the_loader_first),
         cmocka_unit_test(looks_into_a_persons_environment_but_not_as_root),
         cmocka_unit_test(a_folder_with_wildcards_is_no_environment),
         cmocka_unit_test(trusts_only_what_root_alone_can_write),
         cmocka_unit_test(takes_the_override_as_it_is),
+        cmocka_unit_test(believes_no_environment_with_raised_privileges),
     };
     return cmocka_run_group_tests(tests, make_environment, remove_environment);
 }

@@ -73,6 +73,8 @@ static void add_processes(void)
         .kinds = PROCESS_COMPUTE | PROCESS_MPS_CLIENT,
         .memory_known = true,
         .memory_bytes = UINT64_C(3) << 30,
+        .sm_known = true,
+        .sm_ratio = 0.35,
     };
     scene.readings[0].processes.process[1] = (struct process){.pid = 8};
 }
@@ -195,11 +197,13 @@ static void json_shows_processes_when_asked(void **state)
     assert_int_equal(json_integer_value(json_object_get(process, "memory_bytes")), INT64_C(3)
                                                                                        << 30);
     assert_string_equal(text_of(process, "command"), "python a\"b");
+    assert_float_equal(json_number_value(json_object_get(process, "sm_ratio")), 0.35, 1e-9);
     assert_string_equal(json_string_value(json_array_get(json_object_get(process, "kinds"), 1)),
                         "mps_client");
     process = json_array_get(list, 1);
     assert_true(json_is_true(json_object_get(process, "outside")));
     assert_true(json_is_null(json_object_get(process, "memory_bytes")));
+    assert_true(json_is_null(json_object_get(process, "sm_ratio")));
     assert_true(json_is_null(json_object_get(gpu(root, 1), "processes")));
     json_decref(root);
 }
@@ -293,8 +297,9 @@ static void text_shows_chosen_metrics_and_processes(void **state)
     assert_starts(text, "TIME       GPU compute_sol_ratio compute_sol_pipe\n");
     assert_starts(line(text, 2) + 10, "   0            93.4 %           tensor\n");
     assert_starts(line(text, 3),
-                  "               pid 7          3.00 GiB  ann        python a\"b\n");
-    assert_starts(line(text, 4), "               pid 8                 -  not visible here");
+                  "               pid 7          3.00 GiB  SM 35 %  ann        python a\"b\n");
+    assert_starts(line(text, 4),
+                  "               pid 8                 -           not visible here");
     assert_non_null(strstr(line(text, 5), "processes are not known"));
     assert_null(strstr(text, "not listed"));
     free(text);

@@ -1,0 +1,58 @@
+/* The overlay's inside: what its two parts share. overlay.c decides what is wanted and fills
+ * samples, on the devices' threads; overlay_supervise.c looks after the helper process, on its own.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "counter/cupti/child.h"
+#include "counter/cupti/overlay.h"
+#include "counter/cupti/work.h"
+
+enum { METRIC_BITS = 64 };
+
+struct overlay_device {
+    const char *uuid;
+    uint64_t wanted;     /* 0: nothing can be added, */
+    enum absence reason; /* because of that */
+    bool bursts;
+
+    /* Under the lock. */
+    bool asked; /* somebody reads it */
+    bool hasten;
+    enum cupti_state state;
+    char text[sizeof(((struct cupti_report *)0)->text)];
+    uint32_t overflows;
+    uint32_t overflows_before; /* in helpers that have ended */
+    double share;
+    double value[METRIC_BITS];
+    double when[METRIC_BITS]; /* monotonic; 0: never */
+    double last_burst;        /* monotonic: its end, */
+    double last_begin;        /* and its begin */
+    double left_out_until;
+    unsigned hangs;
+
+    struct work_watch work; /* the device's own thread's */
+};
+
+struct overlay {
+    struct overlay_config config;
+    size_t device_count;
+    struct overlay_device *devices;
+
+    pthread_t thread;
+    bool started;
+    int wake;
+    pthread_mutex_t lock;
+    bool stopping;
+    bool members_changed; /* the helper must be started anew */
+
+    /* The thread's. */
+    struct cupti_child child;
+    size_t member[CUPTI_MAX_DEVICES]; /* the helper's devices, as indices of ours */
+    size_t member_count;
+    unsigned failures;
+};
+
+/* The overlay's thread: starts the helper, follows it, and starts it again, until it is to stop. */
+void *overlay_supervise(void *overlay);
