@@ -173,12 +173,25 @@ static void say_latency(const struct sample *sample, struct strbuf *out)
         strbuf_puts(out, " but mostly wait: small or dependent steps");
 }
 
+/* On Hopper the counters do not tell mma.sync, which keeps the tensor pipe busy at two thirds of
+ * its rate, from its successor. Integer products are where libraries still use it
+ * (docs/ACCURACY.md). */
+static bool may_be_old_path(const struct device *device, const struct sample *sample)
+{
+    double capability = device_number(device, DEVICE_COMPUTE_CAPABILITY, 0);
+    return capability >= 9 && capability < 10 &&
+           sample_get(sample, METRIC_COMPUTE_SOL_PIPE, -1) == LABEL_PIPE_TENSOR &&
+           sample_get(sample, METRIC_ASSUMED_TYPE, -1) == LABEL_TYPE_INT8;
+}
+
 static void say_bound(const struct device *device, const struct sample *sample, struct strbuf *out)
 {
     switch ((enum label)sample->value[METRIC_BOUND]) {
     case LABEL_BOUND_COMPUTE:
         strbuf_printf(out, "compute-bound: %s pipe at ", pipe_words(sample));
         add_percent(sample, METRIC_COMPUTE_SOL, out);
+        if (may_be_old_path(device, sample))
+            strbuf_puts(out, " (two thirds of that in work, if by mma.sync)");
         add_gaps(sample, out);
         break;
     case LABEL_BOUND_MEMORY:

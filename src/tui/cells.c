@@ -191,6 +191,17 @@ static void add_utf8(struct strbuf *out, uint32_t c)
     strbuf_putc(out, (char)(0x80 | (c & 0x3F)));
 }
 
+size_t cells_text_break(const struct cells *cells, const char *text, int width)
+{
+    size_t length = strlen(text), fit = 0;
+    if (cells_text_width(cells, text) <= width)
+        return length;
+    for (size_t i = 0; i < length && (int)i <= width; i++)
+        if (text[i] == ' ')
+            fit = i;
+    return fit > 0 ? fit : (size_t)(width > 0 ? width : 0);
+}
+
 void cells_to_text(const struct cells *cells, struct strbuf *out)
 {
     for (int y = 0; y < cells->height; y++) {

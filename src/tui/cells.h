@@ -66,6 +66,9 @@ void cells_restyle(struct cells *cells, struct rect rect, enum style style);
 /* Columns that the text takes. */
 int cells_text_width(const struct cells *cells, const char *text);
 
+/* Bytes of the text that fit into one line, up to a blank where there is one. */
+size_t cells_text_break(const struct cells *cells, const char *text, int width);
+
 /* Rows as UTF-8 text, without blanks at their ends. */
 void cells_to_text(const struct cells *cells, struct strbuf *out);
 

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,10 +97,12 @@ static void draw_cost(struct box *box)
 static void draw_source(struct box *box)
 {
     const struct model *model = box->draw->model;
+    double period = model->cost.slowed ? model->cost.frame_period : 0;
     char text[300];
     put_line(box, STYLE_STRONG, "What is watched");
     snprintf(text, sizeof(text), "  %s%s%s, every %.3g s", model->source,
-             model->driver[0] ? ", driver " : "", model->driver, model->interval);
+             model->driver[0] ? ", driver " : "", model->driver,
+             fmax(model->interval, model->recorded ? 0 : period));
     put_line(box, STYLE_TEXT, text);
     if (model->recording[0]) {
         snprintf(text, sizeof(text), "  recording to %s", model->recording);

@@ -233,8 +233,10 @@ static void build(struct header *header)
     bool whole = !header->data->nested;
     if (whole)
         add_smi(header);
-    if (header->length == TINY)
+    if (header->length == TINY) {
+        add_bound(header);
         return;
+    }
     add_memory(header);
     if (whole)
         add_electrical(header);
@@ -384,18 +386,6 @@ static void put_achieved(const struct panel_data *data, struct rect rect, int us
                          text);
 }
 
-/* Bytes of the text that fit into one line, up to a blank where there is one. */
-static size_t line_break(const struct cells *cells, const char *text, int width)
-{
-    size_t length = strlen(text), fit = 0;
-    if (cells_text_width(cells, text) <= width)
-        return length;
-    for (size_t i = 0; i < length && (int)i <= width; i++)
-        if (text[i] == ' ')
-            fit = i;
-    return fit > 0 ? fit : (size_t)(width > 0 ? width : 0);
-}
-
 /* Columns for the sentence: up to the last clause that fits, where one does. */
 static int clause_width(const struct cells *cells, const char *text, int width)
 {
@@ -428,7 +418,7 @@ void panel_verdict(const struct panel_data *data, struct rect rect)
     enum style style = out_of_order ? STYLE_WARNING : STYLE_TEXT;
     int width = rect.width - INDENT, y = rect.y;
     if (rect.height > 1) {
-        size_t first = line_break(cells, text, width);
+        size_t first = cells_text_break(cells, text, width);
         cells_printf(cells, rect.x + INDENT, y++, width, style, "%.*s", (int)first, text);
         text += first + (text[first] == ' ');
     }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sol/fall.h"
 #include "sol/sol.h"
 #include "tui/format.h"
 #include "tui/panel.h"
@@ -110,26 +111,47 @@ int panel_pipes(const struct panel_data *data, struct rect rect)
 static const struct step {
     enum metric metric;
     const char *name;
-    const char *loss; /* what is lost here */
-} steps[] = {
-    {METRIC_WATERFALL_CLOCK, "x clock", "the clock ran below its maximum"},
-    {METRIC_WATERFALL_BUSY, "x busy", "nothing ran: gaps between launches, or waiting"},
-    {METRIC_WATERFALL_COVERAGE, "x coverage", "SMs had no work: small grids, tails"},
-    {METRIC_WATERFALL_PIPE, "x pipe", "SMs had work but did not feed the pipe"},
+} steps[FALL_STEPS] = {
+    [FALL_CLOCK] = {METRIC_WATERFALL_CLOCK, "x clock"},
+    [FALL_BUSY] = {METRIC_WATERFALL_BUSY, "x busy"},
+    [FALL_COVERAGE] = {METRIC_WATERFALL_COVERAGE, "x coverage"},
+    [FALL_PIPE] = {METRIC_WATERFALL_PIPE, "x pipe"},
 };
 
-static size_t largest_loss(const struct sample *sample)
+/* FALL_STEPS where nothing worth a word is lost. */
+static enum fall_step largest_loss(const struct fall *fall)
 {
-    size_t worst = SIZE_MAX;
-    double least = 0.99;
-    for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
-        double factor = sample_get(sample, steps[i].metric, 1);
-        if (factor < least) {
-            least = factor;
+    enum fall_step worst = FALL_STEPS;
+    double most = 0.01;
+    for (enum fall_step i = FALL_CLOCK; i < FALL_STEPS && fall->seconds > 0; i++)
+        if (fall_lost(fall, i) > most) {
+            most = fall_lost(fall, i);
             worst = i;
         }
-    }
     return worst;
+}
+
+/* The loss, and what helps, on as many lines as that takes; returns the row behind them. */
+static int put_loss(const struct panel_data *data, struct rect rect, const struct fall *fall,
+                    enum fall_step step)
+{
+    struct cells *cells = data->draw->cells;
+    struct strbuf advice = {0};
+    char text[2 * FORMAT_SIZE];
+    int y = rect.y, end = rect.y + rect.height;
+    int x = rect.x + NAME_WIDTH, width = rect.width - NAME_WIDTH;
+    snprintf(text, sizeof(text), "%s, %.0f points of the peak", fall_name(step),
+             fall_lost(fall, step) * 100);
+    panel_meter(data, rect.x, y++, rect.width, "largest loss", NAN, STYLE_WARNING, text);
+    fall_advice(fall, step, &advice);
+    const char *rest = strbuf_text(&advice);
+    while (*rest && y < end) {
+        size_t length = cells_text_break(cells, rest, width);
+        cells_printf(cells, x, y++, width, STYLE_DIM, "%.*s", (int)length, rest);
+        rest += length + (rest[length] == ' ');
+    }
+    strbuf_free(&advice);
+    return y;
 }
 
 /* Each step: its factor, and a bar of what is left of the peak behind it. */
@@ -152,7 +174,9 @@ int panel_waterfall(const struct panel_data *data, struct rect rect)
 {
     const struct sample *sample = data->sample;
     char text[FORMAT_SIZE];
-    size_t worst = largest_loss(sample);
+    struct fall fall = {0};
+    fall_add(&fall, sample, 1);
+    enum fall_step worst = largest_loss(&fall);
     int y = rect.y, end = rect.y + rect.height;
     if (rect.height > (int)ARRAY_SIZE(steps) + 1)
         panel_meter(data, rect.x, y++, rect.width, "peak", NAN, STYLE_TEXT,
@@ -167,9 +191,8 @@ int panel_waterfall(const struct panel_data *data, struct rect rect)
     if (y < end)
         panel_meter(data, rect.x, y++, rect.width, "achieved", NAN, STYLE_TEXT,
                     format_metric(sample, METRIC_ACHIEVED_FLOPS, text));
-    if (y < end && worst != SIZE_MAX)
-        panel_meter(data, rect.x, y++, rect.width, "largest loss", NAN, STYLE_WARNING,
-                    steps[worst].loss);
+    if (y < end && worst != FALL_STEPS)
+        y = put_loss(data, (struct rect){rect.x, y, rect.width, end - y}, &fall, worst);
     return y - rect.y;
 }
 

@@ -95,6 +95,25 @@ open_screen 100 30 --source nvml --budget 0.0001
 wait_for 'slowed down' "above its budget it slows down and says so"
 press F1
 wait_for 'slowed down to keep the budget' "and the help says so"
+wait_for 'every (0\.[2-9]|1)' "and that it samples less often"
+press q
+press q
+wait_exit 0 "q quits"
+
+# Far more samples and keys than frames.
+began=$(date +%s%N)
+open_screen 100 60 --source nvml --interval 0.005 --budget 1000
+i=0
+wait_for 'H200' "samples at 200 Hz"
+while [ $i -lt 20 ]; do
+    press Down Up Down Up Down Up
+    i=$((i + 1))
+done
+press F1
+wait_for 'at most 10 frames a second, [0-9]+ drawn' "the help counts the frames"
+frames=$(sed -n 's/.*a second, \([0-9]*\) drawn.*/\1/p' screen)
+[ "$frames" -le $((($(date +%s%N) - began) / 100000000 + 2)) ]
+result $? "at most 10 a second were drawn"
 press q
 press q
 wait_exit 0 "q quits"

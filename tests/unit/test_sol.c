@@ -230,6 +230,8 @@ static void says_a_plain_sentence(void **state)
         {"llama8b-decode-eager-b2-ctx1024",
          "memory-bound: HBM at 41 %, busy 71 % of the time; nvidia-smi says 71 %"},
         {"gemm-bf16-8192", "compute-bound: tensor pipe at 93 %; nvidia-smi says 100 %"},
+        {"gemm-int8-8192", "compute-bound: tensor pipe at 74 % (two thirds of that in work, if by "
+                           "mma.sync); nvidia-smi says 100 %"},
         {"gemm-fp32-4096", "compute-bound: FP32 pipe at 77 %; nvidia-smi says 100 %"},
         {"host-to-device-1GiB (0)", "link-bound: PCIe host-to-device at 89 % of its peak while the "
                                     "SMs sleep; nvidia-smi says 100 %"},
