@@ -7,7 +7,7 @@
 #include "tui/format.h"
 #include "tui/panel.h"
 
-enum { NAME_WIDTH = 14, TEXT_WIDTH = 11, MIN_METER = 6, MIN_NAME = 7 };
+enum { NAME_WIDTH = 14, TEXT_WIDTH = 11, MIN_METER = 6, MIN_NAME = 7, LOSS_LINES = 4 };
 
 void panel_meter(const struct panel_data *data, int x, int y, int width, const char *name,
                  double ratio, enum style style, const char *text)
@@ -131,9 +131,9 @@ static enum fall_step largest_loss(const struct fall *fall)
     return worst;
 }
 
-/* The loss, and what helps, on as many lines as that takes; returns the row behind them. */
-static int put_loss(const struct panel_data *data, struct rect rect, const struct fall *fall,
-                    enum fall_step step)
+/* The loss, and what helps, on as many lines as there are. */
+static void put_loss(const struct panel_data *data, struct rect rect, const struct fall *fall,
+                     enum fall_step step)
 {
     struct cells *cells = data->draw->cells;
     struct strbuf advice = {0};
@@ -151,7 +151,6 @@ static int put_loss(const struct panel_data *data, struct rect rect, const struc
         rest += length + (rest[length] == ' ');
     }
     strbuf_free(&advice);
-    return y;
 }
 
 /* Each step: its factor, and a bar of what is left of the peak behind it. */
@@ -191,9 +190,11 @@ int panel_waterfall(const struct panel_data *data, struct rect rect)
     if (y < end)
         panel_meter(data, rect.x, y++, rect.width, "achieved", NAN, STYLE_TEXT,
                     format_metric(sample, METRIC_ACHIEVED_FLOPS, text));
+    /* The chart below stays where it is when the advice changes. */
+    int loss_end = y + LOSS_LINES < end ? y + LOSS_LINES : end;
     if (y < end && worst != FALL_STEPS)
-        y = put_loss(data, (struct rect){rect.x, y, rect.width, end - y}, &fall, worst);
-    return y - rect.y;
+        put_loss(data, (struct rect){rect.x, y, rect.width, loss_end - y}, &fall, worst);
+    return loss_end - rect.y;
 }
 
 struct rate {

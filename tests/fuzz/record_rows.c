@@ -20,7 +20,7 @@ static sqlite3 *make_database(const char *path)
     strbuf_puts(&sql, "INSERT INTO device (gpu, gpu_index) VALUES (0, 0), (1, 1);"
                       "INSERT INTO sample (time, gpu) VALUES (10, 0), (10, 1), (11, 0);"
                       "INSERT INTO process_list VALUES (10, 0, 1, 0);"
-                      "INSERT INTO process VALUES (10, 0, 7, 1, 5);"
+                      "INSERT INTO process VALUES (10, 0, 7, 1, 5, 0.5);"
                       "INSERT INTO process_info (pid, start_time, outside) VALUES (7, 1, 0);");
     MUST(sqlite3_exec(database, sql.text, NULL, NULL, NULL) == SQLITE_OK);
     strbuf_free(&sql);

@@ -1,4 +1,4 @@
-#include "counter/cupti/overlay_parts.h"
+#include "counter/cupti/overlay.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "counter/cupti/overlay_supervise.h"
 
 /* Values are withdrawn when so many of their periods have passed. */
 static const double PERIODS_TO_HOLD = 3;

@@ -1,4 +1,4 @@
-#include "counter/cupti/overlay_parts.h"
+#include "counter/cupti/overlay_supervise.h"
 
 #include <math.h>
 #include <poll.h>
