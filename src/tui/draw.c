@@ -67,7 +67,7 @@ void draw_title(const struct draw *draw, struct rect rect)
                           present ? "[%s]" : " %s ", mode_titles[i]);
     }
     if (x + 12 < end)
-        cells_text(cells, x + 2, rect.y, end - x - 2, STYLE_BAR, draw->model->source);
+        cells_text_cut(cells, x + 2, rect.y, end - x - 2, STYLE_BAR, draw->model->source);
     cells_text_right(cells, rect.x, rect.y, rect.width - 1,
                      draw->view->paused || draw->model->recording[0] ? STYLE_BAR_STRONG : STYLE_BAR,
                      strbuf_text(&status));

@@ -58,6 +58,8 @@ setting="COLORFGBG='0;15'"
 open_screen 80 24 --source "$one" --from 7 --paused
 wait_for 'compute-bound' "a light background: the verdict"
 mux capture-pane -p -e >light
+! grep -Eq '38;5;(0|7|15|16|255)m' dark light
+result $? "neither white nor black is drawn, which the background may be"
 ! cmp -s dark light
 result $? "has other colours"
 setting=
