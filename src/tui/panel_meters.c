@@ -304,6 +304,18 @@ static const char *pair(const struct sample *sample, enum metric first, const ch
     return ret;
 }
 
+/* Between bursts of the counters it is of the last one. */
+static const char *effective_clock(const struct sample *sample, char *ret, size_t size)
+{
+    char clock[FORMAT_SIZE], age[FORMAT_SIZE];
+    double seconds = sample_get(sample, METRIC_COUNTERS_AGE, 0);
+    format_metric(sample, METRIC_EFFECTIVE_CLOCK, clock);
+    bool held = sample_has(sample, METRIC_EFFECTIVE_CLOCK) && seconds >= 1;
+    snprintf(ret, size, "%s%s%s%s", clock, held ? ", " : "", held ? format_span(seconds, age) : "",
+             held ? " ago" : "");
+    return ret;
+}
+
 void panel_power(const struct panel_data *data, struct rect rect)
 {
     const struct sample *sample = data->sample;
@@ -318,7 +330,7 @@ void panel_power(const struct panel_data *data, struct rect rect)
                   format_value(METRIC_SM_CLOCK,
                                device_number(&data->device->device, DEVICE_MAX_SM_CLOCK, NAN), a),
                   text, sizeof(text)));
-    put_line(data, rect, &y, "effective", format_metric(sample, METRIC_EFFECTIVE_CLOCK, a));
+    put_line(data, rect, &y, "effective", effective_clock(sample, text, sizeof(text)));
     put_line(data, rect, &y, "mem. clock", format_metric(sample, METRIC_MEMORY_CLOCK, a));
     put_line(data, rect, &y, "temperature",
              pair(sample, METRIC_TEMPERATURE, ", memory ",

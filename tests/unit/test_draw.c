@@ -167,6 +167,23 @@ static void a_sentence_ends_with_a_clause(void **state)
     close_screen(&screen);
 }
 
+static void a_held_clock_says_so(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, 1);
+    struct sample *sample = &screen.model.devices[0].reading.sample;
+    screen.view.prefs.mode = MODE_POWER;
+    sample_set(sample, METRIC_EFFECTIVE_CLOCK, 1.326e9);
+    sample_set(sample, METRIC_COUNTERS_AGE, 0.1);
+    draw(&screen, 160, 40);
+    assert_null(strstr(strbuf_text(&screen.text), " ago"));
+    sample_set(sample, METRIC_COUNTERS_AGE, 3);
+    draw(&screen, 160, 40);
+    assert_shows(&screen, "1326 MHz, 3 s ago");
+    close_screen(&screen);
+}
+
 static void processes_are_always_of_now(void **state)
 {
     (void)state;
@@ -223,6 +240,7 @@ int main(void)
         cmocka_unit_test(says_what_is_out_of_order),
         cmocka_unit_test(numbers_stand_below_each_other),
         cmocka_unit_test(a_sentence_ends_with_a_clause),
+        cmocka_unit_test(a_held_clock_says_so),
         cmocka_unit_test(processes_are_always_of_now),
         cmocka_unit_test(scrolls_to_the_selected_gpu),
         cmocka_unit_test(what_is_broken_in_a_command_is_shown_harmless),

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "cmocka_test.h"
+#include "counter/combined.h"
 
 static char script_path[] = "/tmp/rooftop-cupti-XXXXXX";
 static char log_path[sizeof(script_path) + 4];
@@ -363,6 +364,38 @@ static void names_the_library_that_is_missing(void **state)
     free(real);
 }
 
+static int read_nothing(struct counter *counter, size_t device, struct sample *sample,
+                        struct process_list *processes)
+{
+    (void)counter, (void)device, (void)sample, (void)processes;
+    return 0;
+}
+
+static void close_nothing(struct counter *counter)
+{
+    (void)counter;
+}
+
+static void stays_as_it_is_once_somebody_reads(void **state)
+{
+    (void)state;
+    static const struct counter_ops ops = {
+        .name = "inner", .live = true, .read = read_nothing, .close = close_nothing};
+    struct device device;
+    make_device(&device, 0, 9.0);
+    device_set_number(&device, DEVICE_MIG_ENABLED, 1); /* nothing to measure: no helper */
+    struct counter inner = {.ops = &ops, .device_count = 1, .devices = &device};
+    struct counter *counter;
+    assert_int_equal(combined_wrap(&counter, &inner), 0);
+    assert_int_equal(counter->ops->set_clock(counter, CLOCK_OFF), 0);
+    struct sample sample;
+    struct process_list processes;
+    sample_reset(&sample, ABSENT_NOT_PROVIDED);
+    assert_int_equal(counter->ops->read(counter, 0, &sample, &processes), 0);
+    assert_int_equal(counter->ops->set_clock(counter, CLOCK_BURST), -EBUSY);
+    counter->ops->close(counter);
+}
+
 static int make_files(void **state)
 {
     (void)state;
@@ -398,6 +431,7 @@ int main(void)
         cmocka_unit_test(starts_a_killed_helper_again),
         cmocka_unit_test(frees_the_counters_on_request),
         cmocka_unit_test(names_the_library_that_is_missing),
+        cmocka_unit_test(stays_as_it_is_once_somebody_reads),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }
