@@ -299,8 +299,9 @@ static const char *pair(const struct sample *sample, enum metric first, const ch
                         const char *second, char *ret, size_t size)
 {
     char number[FORMAT_SIZE];
-    snprintf(ret, size, "%s%s%s", format_metric(sample, first, number), second[0] ? between : "",
-             second);
+    bool known = second[0] && strcmp(second, "?") != 0;
+    snprintf(ret, size, "%s%s%s", format_metric(sample, first, number), known ? between : "",
+             known ? second : "");
     return ret;
 }
 
@@ -345,8 +346,5 @@ void panel_power(const struct panel_data *data, struct rect rect)
                   format_metric(sample, METRIC_ECC_CORRECTED, a), text, sizeof(text)));
     put_line(data, rect, &y, "Xid errors",
              pair(sample, METRIC_XID_ERRORS, ", last ",
-                  sample_has(sample, METRIC_XID_LAST_CODE)
-                      ? format_metric(sample, METRIC_XID_LAST_CODE, a)
-                      : "",
-                  text, sizeof(text)));
+                  format_metric(sample, METRIC_XID_LAST_CODE, a), text, sizeof(text)));
 }

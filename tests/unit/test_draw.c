@@ -180,7 +180,7 @@ static void a_held_clock_says_so(void **state)
     assert_null(strstr(strbuf_text(&screen.text), " ago"));
     sample_set(sample, METRIC_COUNTERS_AGE, 3);
     draw(&screen, 160, 40);
-    assert_shows(&screen, "1326 MHz, 3 s ago");
+    assert_shows(&screen, "1326 MHz, 3.0 s ago");
     close_screen(&screen);
 }
 
