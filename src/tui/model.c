@@ -140,9 +140,11 @@ void model_add(struct model *model, size_t source, const struct reading *reading
 
 bool model_awaits_counters(const struct model *model)
 {
-    for (size_t i = 0; i < model->device_count; i++)
-        if (model->devices[i].reading.sample.absent[METRIC_SM_ACTIVE] == ABSENT_NO_NEW_SAMPLE)
+    for (size_t i = 0; i < model->device_count; i++) {
+        unsigned absence = model->devices[i].reading.sample.absent[METRIC_SM_ACTIVE];
+        if (absence == ABSENT_NO_NEW_SAMPLE || absence == ABSENT_FIRST_SAMPLE)
             return true;
+    }
     return false;
 }
 

@@ -80,6 +80,28 @@ static void who_stays_keeps_its_past(void **state)
     model_free(&model);
 }
 
+/* On a busy machine the first frame comes before a device's second sample. */
+static void a_first_screen_waits_for_counters(void **state)
+{
+    (void)state;
+    struct device device;
+    name_device(&device, 0, "GPU-a", -1);
+    struct model model = {0};
+    set_devices(&model, &device, 1);
+    static const struct {
+        enum absence absence;
+        bool waits;
+    } cases[] = {{ABSENT_FIRST_SAMPLE, true},
+                 {ABSENT_NO_NEW_SAMPLE, true},
+                 {ABSENT_NO, false},
+                 {ABSENT_LOST, false}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        sample_miss(&model.devices[0].reading.sample, METRIC_SM_ACTIVE, cases[i].absence);
+        assert_true(model_awaits_counters(&model) == cases[i].waits);
+    }
+    model_free(&model);
+}
+
 static void an_empty_interval_keeps_the_last_value_for_a_moment(void **state)
 {
     (void)state;
@@ -127,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(instances_stand_behind_their_gpu),
         cmocka_unit_test(who_stays_keeps_its_past),
+        cmocka_unit_test(a_first_screen_waits_for_counters),
         cmocka_unit_test(an_empty_interval_keeps_the_last_value_for_a_moment),
         cmocka_unit_test(marks_stand_in_order_of_time),
     };
