@@ -13,6 +13,7 @@ extern const struct command command_mark;
 extern const struct command command_record;
 extern const struct command command_reference;
 extern const struct command command_release;
+extern const struct command command_profile;
 extern const struct command command_run;
 extern const struct command command_slots;
 extern const struct command command_report;
@@ -40,6 +41,7 @@ const struct command *const commands[] = {
     &command_slots,
     &command_report,
     &command_roi,
+    &command_profile,
     &command_list,
     &command_doctor,
     &command_release,

@@ -52,7 +52,7 @@ static void add_energy(struct account_gpu *gpu, const struct sample *sample, dou
 }
 
 /* The counter is read once a second: for a short job it is too coarse. */
-static double energy(const struct account_gpu *gpu)
+double account_energy(const struct account_gpu *gpu)
 {
     return gpu->has_energy && gpu->seconds >= LONG_ENOUGH ? gpu->counted_joules : gpu->joules;
 }
@@ -159,7 +159,7 @@ static void write_gpu_text(const struct account *account, const struct account_g
         strbuf_printf(out, " (effective: %.0f MHz)", clock / 1e6);
     if (gpu->memory_peak)
         strbuf_printf(out, ", memory peak %.0f MiB", (double)gpu->memory_peak / MEBI);
-    strbuf_printf(out, ", energy %.0f J%s\n", energy(gpu),
+    strbuf_printf(out, ", energy %.0f J%s\n", account_energy(gpu),
                   gpu->most_neighbours ? " (estimate: an equal share of the GPU's)" : "");
 }
 
@@ -214,7 +214,7 @@ static void write_gpu_json(const struct account_gpu *gpu, struct json *json)
         json_add_text_or_null(json, word ? word : "");
     }
     add_bytes_or_null(json, "memory_peak_bytes", gpu->memory_peak);
-    add_number_or_null(json, "energy_joules", gpu->seconds > 0, energy(gpu));
+    add_number_or_null(json, "energy_joules", gpu->seconds > 0, account_energy(gpu));
     json_key(json, "energy_is_estimate");
     json_add_bool(json, gpu->most_neighbours > 0);
     json_object_end(json);

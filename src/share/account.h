@@ -58,6 +58,9 @@ struct account {
 void account_add(struct account_gpu *gpu, const struct reading *reading, double interval,
                  const struct process_tree *tree, unsigned jobs);
 
+/* The job's share of what the GPU used. */
+double account_energy(const struct account_gpu *gpu);
+
 /* The mean, false where there was no value. */
 bool account_mean(const struct account_gpu *gpu, enum metric metric, double *ret);
 /* The word of a LABEL metric that held longest, or NULL. */

@@ -54,8 +54,8 @@ static void shape_request(struct run *run, bool shared)
     };
     /* Where no memory is asked for it goes with the SMs. */
     for (size_t i = 0; i < run->gpu_count && options->memory_bytes == 0; i++) {
-        uint64_t share =
-            (uint64_t)((double)run->gpus[i].memory_bytes * run->request.sm_percent / 100);
+        double percent = options->all_memory ? 100 : run->request.sm_percent;
+        uint64_t share = (uint64_t)((double)run->gpus[i].memory_bytes * percent / 100);
         if (i == 0 || share < run->request.memory_bytes)
             run->request.memory_bytes = share;
     }
@@ -246,7 +246,7 @@ static int watch_until_done(struct run *run, struct counter_failure *failure)
 /* Without a GPU there is nothing to hold or to measure. */
 static enum run_result run_plainly(struct run *run, struct counter_failure *failure)
 {
-    if (run->options->mode == RUN_SHARED || run->options->gpus)
+    if (run->options->mode == RUN_SHARED || run->options->gpus || run->options->needs_gpu)
         return RUN_NO_GPU;
     run_say(run, "no GPU, so it runs without: %s", failure->reason);
     run->account->attempts = 1;

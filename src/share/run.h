@@ -22,13 +22,18 @@ struct run_options {
     unsigned gpu_count;
     double sm_percent;     /* 0: not asked for */
     uint64_t memory_bytes; /* 0: not asked for */
+    bool all_memory;       /* where it is not: all that can be given, and not a part by the SMs */
     double timeout;        /* seconds, 0: none */
     double wait;           /* for a slot, seconds; 0: not at all */
     unsigned victim_retries;
     bool beside;
+    bool needs_gpu; /* without one it is not run at all */
     const char *const *command;
     /* One sentence at a time, while it runs. */
     void (*say)(const char *text);
+    /* Optional: each reading of its first GPU, and the seconds that it covers. */
+    void (*observe)(void *context, const struct reading *reading, double interval);
+    void *context;
 };
 
 enum run_result {

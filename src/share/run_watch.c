@@ -152,6 +152,8 @@ static void on_frame(void *context, uint32_t events)
             continue;
         if (!run->ended)
             account_add(gpu, reading, monitor_interval(run->monitor), &run->tree, run->jobs[i]);
+        if (!run->ended && i == 0 && run->options->observe)
+            run->options->observe(run->options->context, reading, monitor_interval(run->monitor));
         if (!run->shared || reading->state != READING_OK || !reading->processes.known)
             continue;
         remember_clients(run, &reading->processes);

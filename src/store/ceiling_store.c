@@ -3,12 +3,12 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/utf8.h"
 #include "record/database.h"
 #include "store/ceiling.h"
+#include "store/place.h"
 
 enum { APPLICATION_ID = 0x524F4345, BUSY_PATIENCE_MS = 2000 };
 
@@ -28,18 +28,7 @@ struct ceiling_store {
 
 int ceiling_store_path(struct strbuf *out)
 {
-    const char *data = secure_getenv("XDG_DATA_HOME");
-    const char *home = secure_getenv("HOME");
-    if (data && data[0] == '/')
-        strbuf_printf(out, "%s", data);
-    else if (geteuid() == 0)
-        strbuf_puts(out, "/var/lib");
-    else if (home && home[0] == '/')
-        strbuf_printf(out, "%s/.local/share", home);
-    else
-        return -ENOENT;
-    strbuf_puts(out, "/rooftop/ceilings.db");
-    return strbuf_failed(out) ? -ENOMEM : 0;
+    return store_path("ceilings.db", out);
 }
 
 static int wrap(sqlite3 *database, struct ceiling_store **ret)

@@ -1,0 +1,53 @@
+. "$SOURCE_ROOT/tests/lib.sh"
+. "$SOURCE_ROOT/tests/share_stage.sh"
+
+jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
+profile="$ROOFTOP profile"
+export ROOFTOP_PROFILES="$scratch/profiles.db"
+
+expect_exit 2 "no command and no verb" $profile
+expect_exit 2 "a verb that there is not" $profile sing
+expect_exit 2 "show without a name" $profile show
+expect_exit 2 "list with a name" $profile list x
+expect_exit 2 "a profile that there is not" $profile show nobody
+expect_text err "there is no profile 'nobody'" "and says so"
+expect_exit 2 "it cannot be removed either" $profile rm nobody
+ROOFTOP_NVML=/not/there ROOFTOP_SOURCE=nvml expect_exit 3 "without a GPU" $profile -- touch ran
+[ ! -e ran ]
+result $? "the command was not run then"
+
+stage 1
+expect_exit 0 "a profile" $profile --name one -- "$fake_job" alloc 3G spin 2.3
+expect_text err 'stored; .rooftop profile show one. shows it' "and says where it is"
+expect_exit 4 "a job that fails" $profile --name failed -- sh -c '"$0" alloc 1G spin 1.2; exit 4' "$fake_job"
+expect_exit 0 "one without a name" $profile -- "$fake_job" alloc 2G spin 1.2
+expect_exit 0 "the list" $profile list
+expect_text out '^one +94 % +1[78] % +96 % .* 3572 MiB' "what it needs in a line"
+[ "$(wc -l <out)" -eq 4 ]
+result $? "all three are listed"
+expect_text out '^[0-9a-f]{16} .*fake_job alloc 2G' "the nameless by its hash"
+expect_exit 0 "all of it" $profile show one
+expect_text out '^tensor_active_ratio +0\.935 +0\.935 +0\.935 +0\.935 +0\.935$' "percentiles"
+expect_text out '0\.0 s to .* s  compute  Compute SOL  9[34] %, Memory SOL  1[78] %$' "a phase"
+expect_text out 'GPU idle in 0 % of the samples' "no gaps"
+$profile export one | "$jsoncheck" key exit_code memory_peak_bytes metrics.tensor_active_ratio.p95 \
+    phases.0.bound scaling.# idle_ratio >values
+echo '"one" 0 3745513472 0.935 "compute" 0 0' >expected
+expect_same values expected "the export"
+$profile export failed | "$jsoncheck" exit_code >values
+echo 4 >expected
+expect_same values expected "a failure is kept with its exit code"
+
+expect_exit 0 "scaling" $profile --name one --scaling -- "$fake_job" alloc 1G spin 0.5
+$profile export one | "$jsoncheck" scaling.# scaling.0.sm_percent scaling.2.sm_percent >values
+echo '3 25 75' >expected
+expect_same values expected "three parts of the SMs"
+$profile list >out
+expect_text out '^one .* alloc 1G spin 0\.5$' "the profile of that name is replaced"
+expect_exit 0 "removing" $profile rm one
+expect_exit 2 "it is gone" $profile show one
+echo rubbish >bad.db
+ROOFTOP_PROFILES="$scratch/bad.db" expect_exit 1 "a file that is no database" $profile list
+expect_text err 'bad\.db: ' "and names it"
+
+finish
