@@ -86,11 +86,11 @@ int mps_open(struct mps *ret, const char *run, const char *uuid, struct counter_
     int length = snprintf(mps.folder, sizeof(mps.folder), "%s/mps/%s", run, uuid);
     int pipe = snprintf(mps.pipe, sizeof(mps.pipe), "%s/mps/%s/pipe", run, uuid);
     size_t room = sizeof(((struct sockaddr_un *)NULL)->sun_path);
-    if (length < 0 || pipe < 0 || (size_t)pipe + sizeof(LONGEST_SOCKET) > room)
+    if (length < 0 || pipe < 0 || (size_t)pipe + strlen(LONGEST_SOCKET) >= room)
         return share_fail(failure, -ENAMETOOLONG, "Set ROOFTOP_RUNTIME_DIR to a shorter path.",
                           "the folder %.120s is %zu characters too deep for the sockets of MPS, "
                           "whose paths have at most %zu",
-                          run, (size_t)pipe + sizeof(LONGEST_SOCKET) - room, room - 1);
+                          run, (size_t)pipe + strlen(LONGEST_SOCKET) + 1 - room, room - 1);
     snprintf(mps.log, sizeof(mps.log), "%s/mps/%s/log", run, uuid);
     int r = make_folders(&mps, run, failure);
     if (r < 0)

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,11 @@ struct process_id process_identify(pid_t pid)
 bool process_lives(struct process_id id)
 {
     struct proc_identity identity;
-    return id.pid > 0 && read_living(id.pid, &identity) && identity.start_ticks == id.start;
+    int r = id.pid > 0 ? jobs_read_identity("", id.pid, &identity) : -ESRCH;
+    /* What cannot be read just now may live. */
+    if (r < 0)
+        return r != -ENOENT && r != -ESRCH;
+    return !proc_has_ended(&identity) && identity.start_ticks == id.start;
 }
 
 /* Calls back for each living process, until that returns false. */

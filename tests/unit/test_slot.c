@@ -231,6 +231,7 @@ struct worker_state {
     unsigned long operations;
     unsigned long checks;
     unsigned long over; /* how often it saw more given than there is */
+    int error;          /* that a call gave */
     struct {
         uint64_t id;
         int gpu; /* −1: none */
@@ -277,8 +278,8 @@ static void operate(struct stage *stage, struct slot_table *table, struct worker
     size_t place = (size_t)(lrand48() % HELD);
     if (self->held[place].gpu >= 0) {
         hold(self, place, -1, 0);
-        if (slot_release(table, self->held[place].id) < 0)
-            self->over++;
+        int r = slot_release(table, self->held[place].id);
+        self->error = r < 0 ? r : self->error;
         return;
     }
     int sm = (int)(1 + lrand48() % 60);
@@ -288,7 +289,7 @@ static void operate(struct stage *stage, struct slot_table *table, struct worker
     if (r == -EBUSY)
         return;
     if (r < 0) {
-        self->over++;
+        self->error = r;
         return;
     }
     self->held[place].id = grant.id;
@@ -319,6 +320,13 @@ static pid_t start_worker(struct stage *stage, struct worker_state *workers, siz
     }
 }
 
+static void end_worker(struct worker_state *worker)
+{
+    __atomic_store_n(&worker->doomed, true, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&worker->changes, 1, __ATOMIC_SEQ_CST);
+    end_child(worker->pid);
+}
+
 static unsigned long sum_operations(const struct worker_state *workers)
 {
     unsigned long sum = 0;
@@ -346,18 +354,17 @@ static void many_processes_never_get_more_than_there_is(void **state)
     while (sum_operations(workers) < wanted) {
         usleep((useconds_t)(1000 + lrand48() % 20000));
         size_t w = (size_t)(lrand48() % WORKERS);
-        __atomic_store_n(&workers[w].doomed, true, __ATOMIC_SEQ_CST);
-        __atomic_add_fetch(&workers[w].changes, 1, __ATOMIC_SEQ_CST);
-        end_child(workers[w].pid);
+        end_worker(&workers[w]);
         let_go(&workers[w]);
         kills++;
         workers[w].pid = start_worker(stage, workers, w, seed + (long)(WORKERS + kills));
     }
     unsigned long over = 0, checks = 0;
     for (size_t w = 0; w < WORKERS; w++) {
-        end_child(workers[w].pid);
+        end_worker(&workers[w]);
         over += workers[w].over;
         checks += workers[w].checks;
+        assert_int_equal(workers[w].error, 0);
     }
     print_message("# %lu operations, %lu sums, %u kills\n", sum_operations(workers), checks, kills);
     assert_int_equal(over, 0);
