@@ -288,6 +288,7 @@ enum run_result run_job(const struct run_options *options, struct account *ret,
         return RUN_FAILED;
     run->options = options;
     run->account = ret;
+    run_block_signals();
     int r = gpus_open(&run->monitor, options->source, options->gpus, failure);
     enum run_result result = r == -EINVAL ? RUN_WRONG
                              : r < 0      ? run_plainly(run, failure)

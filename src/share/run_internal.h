@@ -41,5 +41,9 @@ struct run {
 
 void run_say(const struct run *run, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* run_watch.c: blocks the signals that it handles. The driver's library starts threads of its own,
+ * and one that does not block a signal could take it: call this before the library is opened. */
+void run_block_signals(void);
+
 /* run_watch.c: runs the command once, under the slot that the run holds. Returns 0 or −errno. */
 MUST_CHECK int run_watch(struct run *run);

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -178,9 +179,20 @@ static void on_tick(void *context, uint32_t events)
     free(leases);
 }
 
+static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+void run_block_signals(void)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+        sigaddset(&signals, forwarded[i]);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+}
+
 static int set_up(struct run *run)
 {
-    static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
     int r = loop_new(&run->loop);
     for (size_t i = 0; i < ARRAY_SIZE(forwarded) && r == 0; i++)
         r = loop_add_signal(run->loop, forwarded[i], on_signal, run);
