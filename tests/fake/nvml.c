@@ -31,6 +31,8 @@
  *   follow                      the script is read anew when it changes; devices must stay
  *   include FILE                more lines
  *
+ * With FAKE_NVML_THREAD in the environment nvmlInit starts a thread that rests.
+ *
  * GPM's counters advance each 0.1 s: an interval in which they have not is 0 in all, and DRAM is no
  * number. */
 #include <pthread.h>
@@ -312,14 +314,31 @@ TWO_CALL(nvmlDeviceGetMigMode)
 TWO_CALL(nvmlDeviceGetEncoderUtilization)
 TWO_CALL(nvmlDeviceGetDecoderUtilization)
 
+/* The real library may start threads too, which take signals that they do not block. */
+static void *rest(void *nothing)
+{
+    for (;;)
+        pause();
+    return nothing;
+}
+
+static void start_thread(void)
+{
+    pthread_t thread;
+    if (getenv("FAKE_NVML_THREAD") && pthread_create(&thread, NULL, rest, NULL) == 0)
+        pthread_detach(thread);
+}
+
 nvml_return nvmlInit_v2(void)
 {
     pthread_mutex_lock(&lock);
     if (!users)
         read_script();
     nvml_return result = script.init;
-    if (result == NVML_SUCCESS && users++ == 0)
+    if (result == NVML_SUCCESS && users++ == 0) {
         started = monotonic();
+        start_thread();
+    }
     pthread_mutex_unlock(&lock);
     fake_log("nvmlInit");
     return result;
