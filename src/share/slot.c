@@ -242,7 +242,7 @@ static int choose(const struct slot_table *table, const struct slot_request *req
     for (size_t i = 0; i < gpu_count; i++) {
         if (is_chosen(grant, i))
             continue;
-        struct counter_failure why;
+        struct counter_failure why = {0};
         int room = find_room(table, request, &gpus[i], &why);
         if (room < 0 && (r == -ENODEV || (r != -EBUSY && room == -EBUSY))) {
             *failure = why;
