@@ -82,14 +82,22 @@ static void draw_body(const struct panel_data *data, const struct panel *panel)
     /* Where the room is ample, the chart stands below the mode's meters. */
     struct rect meters = panel->chart, chart = panel->chart;
     int taken = 0;
+    bool alone = panel->side.width == 0; /* there is no side for their numbers */
+    if (alone && (mode == MODE_LINKS || mode == MODE_POWER) && chart.height > 2 * CHART_MIN_HEIGHT)
+        meters.height -= CHART_MIN_HEIGHT + 1;
     if (mode == MODE_PIPES)
         taken = panel_pipes(data, meters);
     else if (mode == MODE_WATERFALL)
         taken = panel_waterfall(data, meters);
+    else if (mode == MODE_LINKS && alone)
+        taken = panel_links(data, meters);
+    else if (mode == MODE_POWER && alone)
+        taken = panel_power(data, meters);
     if (taken > 0) {
         chart.y += taken + 1;
         chart.height -= taken + 1;
-        mode = MODE_SOL;
+        if (mode == MODE_PIPES || mode == MODE_WATERFALL)
+            mode = MODE_SOL;
     }
     if (chart.height >= CHART_MIN_HEIGHT || taken == 0)
         panel_chart(data, chart, mode);

@@ -64,7 +64,7 @@ static void put_pair(struct box *box, bool selected, int column, const char *lef
     struct cells *cells = box->draw->cells;
     struct rect inner = box->inner;
     cells_text(cells, inner.x, y, column - 1, STYLE_STRONG, left);
-    cells_text(cells, inner.x + column, y, inner.width - column, STYLE_TEXT, right);
+    cells_text_cut(cells, inner.x + column, y, inner.width - column, STYLE_TEXT, right);
     if (selected)
         cells_restyle(cells, (struct rect){inner.x, y, inner.width, 1}, STYLE_SELECTED);
 }

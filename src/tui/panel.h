@@ -26,7 +26,7 @@ int panel_pipes(const struct panel_data *data, struct rect rect);
 int panel_links(const struct panel_data *data, struct rect rect);
 /* Memory, power, clock and temperature, each with its bar. */
 void panel_vitals(const struct panel_data *data, struct rect rect);
-void panel_power(const struct panel_data *data, struct rect rect);
+int panel_power(const struct panel_data *data, struct rect rect);
 
 /* The value that is the full height of a chart or length of a bar; 0 where that is not known. */
 double panel_full_scale(const struct panel_data *data, enum metric metric);

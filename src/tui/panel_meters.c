@@ -317,7 +317,7 @@ static const char *effective_clock(const struct sample *sample, char *ret, size_
     return ret;
 }
 
-void panel_power(const struct panel_data *data, struct rect rect)
+int panel_power(const struct panel_data *data, struct rect rect)
 {
     const struct sample *sample = data->sample;
     char a[FORMAT_SIZE], text[3 * FORMAT_SIZE];
@@ -347,4 +347,5 @@ void panel_power(const struct panel_data *data, struct rect rect)
     put_line(data, rect, &y, "Xid errors",
              pair(sample, METRIC_XID_ERRORS, ", last ",
                   format_metric(sample, METRIC_XID_LAST_CODE, a), text, sizeof(text)));
+    return y - rect.y;
 }

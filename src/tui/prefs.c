@@ -21,7 +21,7 @@ static const char *const switch_words[] = {"off", "on"};
     {section, key, help, words, ARRAY_SIZE(words), offsetof(struct prefs, member)}
 
 const struct pref pref_table[] = {
-    PREF("screen", "theme", theme_words, theme, "colours, for a dark or a light background"),
+    PREF("screen", "theme", theme_words, theme, "colours for a dark or light background"),
     PREF("screen", "characters", characters_words, characters, "what the charts are drawn with"),
     PREF("screen", "mode", mode_words, mode, "what is shown first"),
     PREF("screen", "span", span_words, span, "time that a chart covers"),

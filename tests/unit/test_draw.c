@@ -184,6 +184,20 @@ static void a_held_clock_says_so(void **state)
     close_screen(&screen);
 }
 
+static void each_mode_has_its_numbers_on_a_small_screen(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, 1);
+    screen.view.prefs.mode = MODE_LINKS;
+    draw(&screen, 80, 24);
+    assert_shows(&screen, "PCIe");
+    screen.view.prefs.mode = MODE_POWER;
+    draw(&screen, 80, 24);
+    assert_shows(&screen, "SM clock");
+    close_screen(&screen);
+}
+
 static void processes_are_always_of_now(void **state)
 {
     (void)state;
@@ -241,6 +255,7 @@ int main(void)
         cmocka_unit_test(numbers_stand_below_each_other),
         cmocka_unit_test(a_sentence_ends_with_a_clause),
         cmocka_unit_test(a_held_clock_says_so),
+        cmocka_unit_test(each_mode_has_its_numbers_on_a_small_screen),
         cmocka_unit_test(processes_are_always_of_now),
         cmocka_unit_test(scrolls_to_the_selected_gpu),
         cmocka_unit_test(what_is_broken_in_a_command_is_shown_harmless),
