@@ -429,18 +429,16 @@ bool bench_plan_expect(const struct bench_plan *plan, enum bench_mode mode, doub
     return true;
 }
 
-double bench_plan_sm_percent(const struct bench_plan *plan, enum bench_mode mode,
-                             const struct bench_job *job)
+struct mps_limits bench_plan_limits(const struct bench_plan *plan, enum bench_mode mode,
+                                    const struct bench_job *job, uint64_t device_bytes)
 {
-    if (mode == MODE_MPS_EQUAL)
-        return 100.0 / (double)plan->instance_count;
-    return mode == MODE_MPS_LIMITS ? job->sm_percent : 0;
-}
-
-uint64_t bench_plan_memory(const struct bench_plan *plan, enum bench_mode mode,
-                           const struct bench_job *job, uint64_t device_bytes)
-{
-    if (mode == MODE_MPS_EQUAL)
-        return device_bytes / plan->instance_count;
-    return mode == MODE_MPS_LIMITS ? job->memory_bytes : 0;
+    struct mps_limits limits = {.sm_percent = 100};
+    if (mode == MODE_MPS_EQUAL) {
+        limits.sm_percent = fmax(floor(100.0 / (double)plan->instance_count), 1);
+        limits.memory_bytes = device_bytes / plan->instance_count;
+    } else if (mode == MODE_MPS_LIMITS) {
+        limits.sm_percent = fmax(floor(job->sm_percent), 1);
+        limits.memory_bytes = job->memory_bytes;
+    }
+    return limits;
 }

@@ -6,6 +6,7 @@
 #include "base/ini.h"
 #include "base/strbuf.h"
 #include "bench/mode.h"
+#include "share/mps.h"
 
 enum { BENCH_MOST_JOBS = 64, BENCH_MOST_INSTANCES = 256, BENCH_MOST_REPEATS = 100 };
 
@@ -81,11 +82,10 @@ void bench_plan_instance_name(const struct bench_plan *plan, size_t instance, ch
 bool bench_plan_expect(const struct bench_plan *plan, enum bench_mode mode, double *ret_low,
                        double *ret_high);
 
-/* The share of the SMs in percent and the bytes that a job gets in that mode; 0: no limit. */
-double bench_plan_sm_percent(const struct bench_plan *plan, enum bench_mode mode,
-                             const struct bench_job *job);
-uint64_t bench_plan_memory(const struct bench_plan *plan, enum bench_mode mode,
-                           const struct bench_job *job, uint64_t device_bytes);
+/* What a job gets in that mode of a GPU with so many bytes: whole percents, since MPS grants no
+ * more, 100 where nothing limits it; 0 bytes: no limit. */
+struct mps_limits bench_plan_limits(const struct bench_plan *plan, enum bench_mode mode,
+                                    const struct bench_job *job, uint64_t device_bytes);
 
 /* What would be run, and how long it takes. */
 void bench_plan_describe(const struct bench_plan *plan, struct strbuf *out);

@@ -25,8 +25,8 @@ static const char STYLE[] =
     "th,td{border-bottom:1px solid #ddd;padding:4px 8px;text-align:right;vertical-align:top}"
     "th:first-child,td:first-child{text-align:left}thead th{border-bottom:2px solid #8a8a8a}"
     "th{font-weight:600}pre{font-size:12px;white-space:pre-wrap;background:#f4f4f4;padding:10px}"
-    ".swatch{display:inline-block;width:18px;border-top:3px solid;vertical-align:middle;"
-    "margin:0 4px 0 12px}"
+    ".key{white-space:nowrap;margin-right:12px}.key i{display:inline-block;width:18px;"
+    "border-top:3px solid;vertical-align:middle;margin-right:4px}"
     "@media print{body{margin:0;max-width:none;font-size:12px}section,svg,table{break-inside:avoid}"
     "h2{break-after:avoid}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}"
     "@page{margin:15mm}";
@@ -109,7 +109,8 @@ static void put_decision(const struct bench_report *report, struct strbuf *out)
         struct strbuf winner = {0};
         bench_winner_words(report->summary, (enum bench_goal)goal, &winner);
         strbuf_puts(out, "<tr>");
-        strbuf_printf(out, "<td>Best for %s</td><td>", bench_goal_name((enum bench_goal)goal));
+        strbuf_printf(out, "<td>Best for %s: %s</td><td>", bench_goal_name((enum bench_goal)goal),
+                      measure_info(bench_goal_measure((enum bench_goal)goal))->title);
         xml_put_text(out, strbuf_text(&winner));
         strbuf_puts(out, "</td></tr>\n");
         strbuf_free(&winner);
@@ -268,10 +269,10 @@ static void put_time_lines(const struct bench_report *report, struct strbuf *out
         length = fmax(length, trial_length(&trials->trials[i]));
     strbuf_printf(out,
                   "<section><h2>The jobs in time</h2>\n<p class=\"note\">The first trial of each "
-                  "mode, all on the same scale. Below the jobs: <span class=\"swatch\" "
-                  "style=\"border-color:%s\"></span>Compute SOL <span class=\"swatch\" "
-                  "style=\"border-color:%s\"></span>Memory SOL <span class=\"swatch\" "
-                  "style=\"border-color:%s;border-top-style:dashed\"></span>nvidia-smi</p>\n",
+                  "mode, all on the same scale. Below the jobs: <span class=\"key\"><i "
+                  "style=\"border-color:%s\"></i>Compute SOL</span> <span class=\"key\"><i "
+                  "style=\"border-color:%s\"></i>Memory SOL</span> <span class=\"key\"><i "
+                  "style=\"border-color:%s;border-top-style:dashed\"></i>nvidia-smi</span></p>\n",
                   SOL_COLOR, MEMORY_COLOR, NVML_COLOR);
     for (int mode = 0; mode < MODE_COUNT; mode++)
         for (size_t i = 0; i < trials->count; i++)

@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 #include "bench/result.h"
+#include "bench/stage.h"
 #include "bench/trial.h"
 #include "version.h"
 
-static const double TICK = 0.1, INTERVAL = 0.1, FIRST_FRAME = 5;
+static const double TICK = 0.1;
 
 struct runner {
     const struct runner_options *options;
@@ -23,7 +24,8 @@ struct runner {
     struct counter_failure *failure;
     struct loop *loop;
     struct loop_timer *tick;
-    struct monitor *monitor;
+    struct stage stage;
+    bool skipped[MODE_COUNT];
     struct result_file *file;
     struct trial *trial;
     size_t turn; /* that runs, from 0 */
@@ -142,7 +144,7 @@ static enum runner_result open_result(struct runner *runner)
                         sizeof(runner->failure->reason));
     if (r < 0)
         return r == -EBADMSG || r == -EBUSY ? RUNNER_WRONG : RUNNER_FAILED;
-    const struct device *device = monitor_device(runner->monitor, 0);
+    const struct device *device = monitor_device(runner->stage.monitor, 0);
     enum runner_result result = check_fact(runner, FACT_JOBS, options->jobs_text, "other jobs");
     if (result == RUNNER_DONE)
         result = check_fact(runner, FACT_GPU_UUID, device->text[DEVICE_UUID], "another GPU");
@@ -156,10 +158,11 @@ static enum runner_result open_result(struct runner *runner)
     } facts[] = {
         {FACT_JOBS_NAME, options->jobs_name},
         {FACT_GPU, device->text[DEVICE_NAME]},
-        {FACT_DRIVER, monitor_counter(runner->monitor)->driver_version},
+        {FACT_DRIVER, monitor_counter(runner->stage.monitor)->driver_version},
         {FACT_HOST, host},
         {FACT_VERSION, ROOFTOP_VERSION},
         {FACT_COMMAND, options->command},
+        {FACT_SKIPPED, ""},
     };
     for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
         r = result_set(runner->file, facts[i].fact, facts[i].value);
@@ -167,39 +170,6 @@ static enum runner_result open_result(struct runner *runner)
             return refuse(runner, RUNNER_FAILED, "", "%s: %s", options->output, strerror(-r));
     }
     return RUNNER_DONE;
-}
-
-/* ---- the GPU ---- */
-
-static enum runner_result check_idle(struct runner *runner)
-{
-    const struct process_list *processes = &monitor_reading(runner->monitor, 0)->processes;
-    if (runner->options->beside || processes->count == 0)
-        return RUNNER_DONE;
-    return refuse(runner, RUNNER_FAILED, "end it, or measure beside it with --beside",
-                  "process %d uses the GPU: it would disturb what is measured",
-                  (int)processes->process[0].pid);
-}
-
-static enum runner_result open_gpu(struct runner *runner)
-{
-    struct monitor_config config = {
-        .source = runner->options->source,
-        .gpus = runner->options->gpu,
-        .interval = INTERVAL,
-    };
-    int r = monitor_open(&runner->monitor, &config, runner->failure);
-    if (r < 0)
-        return r == -EINVAL ? RUNNER_WRONG : RUNNER_NO_GPU;
-    if (!monitor_counter(runner->monitor)->ops->live)
-        return refuse(runner, RUNNER_WRONG, "leave --source out",
-                      "jobs can be measured on a real GPU only");
-    if (monitor_count(runner->monitor) == 0)
-        return refuse(runner, RUNNER_NO_GPU, "", "there is no GPU");
-    r = monitor_wait(runner->monitor, FIRST_FRAME);
-    if (r != 1)
-        return refuse(runner, RUNNER_NO_GPU, "", "the GPU does not answer");
-    return check_idle(runner);
 }
 
 /* ---- trials ---- */
@@ -233,19 +203,17 @@ static int keep_trial(struct runner *runner)
     return r;
 }
 
-static int run_trial(struct runner *runner, struct bench_turn turn)
+static int run_trial(struct runner *runner, struct bench_turn turn, const struct stage_place *place)
 {
-    char visible[DEVICE_TEXT_SIZE + 32];
-    snprintf(visible, sizeof(visible), "CUDA_VISIBLE_DEVICES=%s",
-             monitor_device(runner->monitor, 0)->text[DEVICE_UUID]);
-    const char *environment[] = {visible, NULL};
     const struct trial_config config = {
         .plan = runner->plan,
         .turn = turn,
         .loop = runner->loop,
-        .monitor = runner->monitor,
+        .monitor = runner->stage.monitor,
         .folder = runner->folder,
-        .environment = environment,
+        .devices = place->devices,
+        .mps = place->mps,
+        .memory_bytes = runner->stage.memory_bytes,
     };
     empty_folder(runner->folder);
     int r = trial_begin(&runner->trial, &config);
@@ -258,13 +226,46 @@ static int run_trial(struct runner *runner, struct bench_turn turn)
     return r;
 }
 
+/* A mode that this machine does not have is left out, and the result says why. */
+static int skip(struct runner *runner, enum bench_mode mode, const char *why)
+{
+    if (runner->skipped[mode])
+        return 0;
+    runner->skipped[mode] = true;
+    struct strbuf all = {0}, line = {0};
+    CLEANUP_FREE char *before = result_get(runner->file, FACT_SKIPPED);
+    strbuf_printf(&line, "%s: %s", bench_mode_info(mode)->name, why);
+    runner->options->say(strbuf_text(&line), false);
+    strbuf_printf(&all, "%s%s%s", before ? before : "", before && before[0] ? "; " : "",
+                  strbuf_text(&line));
+    int r = result_set(runner->file, FACT_SKIPPED, strbuf_text(&all));
+    strbuf_free(&all);
+    strbuf_free(&line);
+    return r;
+}
+
+static int run_turn(struct runner *runner, struct bench_turn turn)
+{
+    struct stage_place place;
+    struct counter_failure failure;
+    int r = stage_set(&runner->stage, runner->plan, turn.mode, &place, &failure);
+    if (r == -ENOTSUP)
+        return skip(runner, turn.mode, failure.reason);
+    if (r < 0)
+        runner->options->say(failure.reason, false);
+    else
+        r = run_trial(runner, turn, &place);
+    stage_clear(&runner->stage, &place);
+    return r;
+}
+
 static enum runner_result run_turns(struct runner *runner)
 {
     for (runner->turn = 0; runner->turn < bench_plan_turns(runner->plan); runner->turn++) {
         struct bench_turn turn = bench_plan_turn(runner->plan, runner->turn);
         if (result_has(runner->file, turn.mode, turn.repeat))
             continue;
-        int r = runner->interrupted ? -EINTR : run_trial(runner, turn);
+        int r = runner->interrupted ? -EINTR : run_turn(runner, turn);
         if (runner->interrupted)
             return refuse(runner, RUNNER_INTERRUPTED, "the same command goes on from there",
                           "interrupted; the trials so far are in %s", runner->options->output);
@@ -305,7 +306,7 @@ static void end(struct runner *runner)
         rmdir(runner->folder);
     }
     result_close(runner->file);
-    monitor_close(runner->monitor);
+    stage_close(&runner->stage);
     loop_free(runner->loop);
 }
 
@@ -316,8 +317,13 @@ enum runner_result runner_run(const struct runner_options *options, struct count
     int r = watch(&runner);
     if (r == 0)
         r = make_folder(&runner);
-    enum runner_result result =
-        r < 0 ? refuse(&runner, RUNNER_FAILED, "", "%s", strerror(-r)) : open_gpu(&runner);
+    enum runner_result result = RUNNER_DONE;
+    if (r < 0)
+        result = refuse(&runner, RUNNER_FAILED, "", "%s", strerror(-r));
+    else
+        r = stage_open(&runner.stage, options->source, options->gpu, options->beside, failure);
+    if (result == RUNNER_DONE && r < 0)
+        result = r == -EINVAL ? RUNNER_WRONG : r == -EBUSY ? RUNNER_FAILED : RUNNER_NO_GPU;
     if (result == RUNNER_DONE)
         result = open_result(&runner);
     if (result == RUNNER_DONE)

@@ -10,11 +10,14 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "bench/trial_internal.h"
+#include "share/job.h"
 
 /* One more frame is wanted behind the end, and where the driver counts energy one more reading of
  * that, which is made each second. */
@@ -45,6 +48,30 @@ static void ready_path(const struct trial *trial, size_t i, char *ret, size_t si
 static void go_path(const struct trial *trial, char *ret, size_t size)
 {
     snprintf(ret, size, "%s/go.%zu", trial->config.folder, trial->first);
+}
+
+/* A client of MPS is taken from its server first. */
+static void signal_member(const struct member *member, int signal)
+{
+    struct process_tree tree;
+    process_read_tree(member->child.pid, &tree);
+    if (tree.count < PROCESS_TREE_SIZE)
+        tree.pids[tree.count++] = member->child.pid;
+    const struct job job = {.pid = member->child.pid};
+    job_signal(&job, &tree, member->trial->config.mps, signal);
+}
+
+/* What jobs have left behind outside their process groups: it would be on the GPU when the next
+ * ones are measured. Orphans are this program's children. */
+static void kill_strays(const struct trial *trial)
+{
+    struct process_tree tree;
+    process_read_tree(getpid(), &tree);
+    for (size_t i = 0; i < tree.count; i++)
+        if (!process_tree_has(&trial->before, tree.pids[i])) {
+            kill(tree.pids[i], SIGKILL);
+            waitpid(tree.pids[i], NULL, WNOHANG);
+        }
 }
 
 /* ---- the barrier ---- */
@@ -82,6 +109,7 @@ static void end_batch(struct trial *trial)
     for (size_t i = trial->first; i < trial->last; i++)
         if (trial->members[i].going)
             window->end = fmax(window->end, trial->members[i].end);
+    kill_strays(trial);
     trial->first = trial->last;
     if (trial->first == trial->count)
         enter_phase(trial, PHASE_DRAIN);
@@ -123,12 +151,16 @@ static void judge(struct member *member, int code)
         run->outcome = BENCH_COLD;
     else if (member->late)
         run->outcome = BENCH_TIMEOUT;
-    else if (member->seen_outside)
+    else if (member->outside)
         run->outcome = BENCH_OUTSIDE;
     else
         run->outcome = code == 0 ? BENCH_ENDED : BENCH_FAILED;
     if (run->outcome == BENCH_ENDED)
         return;
+    if (run->outcome == BENCH_OUTSIDE) {
+        utf8_clean(run->output, sizeof(run->output), member->why);
+        return;
+    }
     char tail[sizeof(member->child.tail)];
     snprintf(tail, sizeof(tail), "%.*s", (int)member->child.tail_length, member->child.tail);
     utf8_clean(run->output, sizeof(run->output), tail);
@@ -200,15 +232,40 @@ static void on_file(void *context, uint32_t events)
     }
 }
 
-static int start_member(struct trial *trial, size_t i)
+static int start_child(struct trial *trial, size_t i)
 {
     struct member *member = &trial->members[i];
+    const struct mps *mps = trial->config.mps;
+    struct mps_limits limits = bench_plan_limits(trial->config.plan, trial->config.turn.mode,
+                                                 member->job, trial->config.memory_bytes);
     char name[INI_NAME_SIZE + 8], ready[PATH_MAX], go[PATH_MAX];
+    char visible[DEVICE_TEXT_SIZE + 32], pipe[PATH_MAX + 64], percent[64], memory[64];
     bench_plan_instance_name(trial->config.plan, i, name, sizeof(name));
     ready_path(trial, i, ready, sizeof(ready));
     go_path(trial, go, sizeof(go));
+    snprintf(visible, sizeof(visible), "CUDA_VISIBLE_DEVICES=%s", trial->config.devices[i]);
+    /* Without MPS: a folder in which there is none, lest it finds a daemon by itself. */
+    snprintf(pipe, sizeof(pipe), "CUDA_MPS_PIPE_DIRECTORY=%s", mps ? mps->pipe : ready);
+    snprintf(percent, sizeof(percent), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=%g", limits.sm_percent);
+    snprintf(memory, sizeof(memory), "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=%lluM",
+             (unsigned long long)(limits.memory_bytes >> 20));
+    /* A name alone removes the variable. */
+    const char *changes[] = {
+        visible,
+        pipe,
+        mps ? percent : "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+        mps && limits.memory_bytes ? memory : "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
+        NULL,
+    };
     const struct child_paths paths = {ready, go};
-    int r = child_start(&member->child, member->job, name, &paths, trial->config.environment);
+    member->verify = (struct verify){.mps = mps, .limits = limits};
+    return child_start(&member->child, member->job, name, &paths, changes);
+}
+
+static int start_member(struct trial *trial, size_t i)
+{
+    struct member *member = &trial->members[i];
+    int r = start_child(trial, i);
     if (r < 0)
         return r;
     r = loop_add(trial->config.loop, member->child.output, EPOLLIN, on_output, member);
@@ -242,10 +299,10 @@ static void stop_member(struct member *member)
     double now = clock_monotonic();
     if (member->killed <= 0) {
         member->killed = now;
-        child_signal(&member->child, SIGTERM);
+        signal_member(member, SIGTERM);
         child_signal(&member->child, SIGCONT);
     } else if (now - member->killed > GRACE)
-        child_signal(&member->child, SIGKILL);
+        signal_member(member, SIGKILL);
 }
 
 static void look_at_time(struct trial *trial)
@@ -259,7 +316,7 @@ static void look_at_time(struct trial *trial)
         bool cold = trial->phase == PHASE_WARM && !member->ready && since > plan->warm_up_timeout;
         bool late = trial->phase == PHASE_RUN && since > plan->timeout;
         member->late = member->late || late;
-        if (cold || late || member->seen_outside)
+        if (cold || late || member->outside)
             stop_member(member);
     }
 }
@@ -349,6 +406,8 @@ int trial_begin(struct trial **ret, const struct trial_config *config)
     trial->began = clock_monotonic();
     trial->rest_begin = clock_realtime();
     enter_phase(trial, PHASE_REST);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    process_read_tree(getpid(), &trial->before);
     int r = make_members(trial);
     if (r == 0)
         r = watch(trial);
@@ -365,7 +424,7 @@ static void end_member(struct member *member)
     struct child *child = &member->child;
     if (child->pid > 0) {
         loop_remove(loop, child->pid_fd);
-        child_signal(child, SIGKILL);
+        signal_member(member, SIGKILL);
         child_reap(child);
     }
     if (child->output >= 0) {

@@ -6,6 +6,7 @@
 #include "bench/measure.h"
 #include "bench/result.h"
 #include "monitor/monitor.h"
+#include "share/mps.h"
 
 struct trial;
 
@@ -13,10 +14,11 @@ struct trial_config {
     const struct bench_plan *plan;
     struct bench_turn turn;
     struct loop *loop;
-    struct monitor *monitor; /* its first device is the GPU */
-    const char *folder;      /* empty, for the files by which jobs are held */
-    /* Variables of all jobs' environments, NULL-terminated. */
-    const char *const *environment;
+    struct monitor *monitor;    /* its first device is the GPU */
+    const char *folder;         /* empty, for the files by which jobs are held */
+    const char *const *devices; /* for each job the UUID of what it runs on */
+    const struct mps *mps;      /* that the jobs are clients of, or NULL */
+    uint64_t memory_bytes;      /* of the GPU */
 };
 
 /* What it is doing, for the progress display. */

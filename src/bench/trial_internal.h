@@ -4,6 +4,7 @@
 #include "bench/child.h"
 #include "bench/moment.h"
 #include "bench/trial.h"
+#include "share/verify.h"
 
 enum trial_phase { PHASE_REST, PHASE_WARM, PHASE_RUN, PHASE_DRAIN };
 
@@ -18,8 +19,10 @@ struct member {
     bool late;         /* its time is over */
     double killed;     /* when it was asked to end, on the monotonic clock; 0: not yet */
     double begin, end; /* seconds since 1970 */
-    unsigned outside_strikes;
-    bool seen_outside; /* used the GPU without MPS in an MPS mode */
+    struct verify verify;
+    unsigned strikes;
+    bool outside; /* it did not keep to the mode: `why` */
+    char why[200];
 };
 
 struct trial {
@@ -30,7 +33,8 @@ struct trial {
     double phase_since; /* monotonic */
     size_t count;
     struct member *members;
-    size_t first, last; /* the members that run now: [first, last) */
+    struct process_tree before; /* this program's other children */
+    size_t first, last;         /* the members that run now: [first, last) */
     struct bench_trial result;
     struct moments moments;
     size_t window_count;
@@ -39,7 +43,8 @@ struct trial {
     struct result_points points;
 };
 
+/* trial_watch.c: takes the monitor's present frame. Returns 0 or −errno. */
+MUST_CHECK int trial_take_frame(struct trial *trial);
+
 /* trial_measure.c: fills result and points once all have ended. Returns 0 or -ENOMEM. */
 MUST_CHECK int trial_measure(struct trial *trial);
-/* Takes the monitor's present frame. Returns 0 or −errno. */
-MUST_CHECK int trial_take_frame(struct trial *trial);

@@ -1,50 +1,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "bench/trial_internal.h"
 
-enum { POINTS = 240, STRIKES = 5 };
-
-/* Adds up what the job's process group holds, and whether it keeps to MPS: the driver lists a
- * process a moment before it is known as a client. */
-static void look_at_processes(struct trial *trial, struct member *member,
-                              const struct process_list *processes)
-{
-    double memory = 0;
-    bool seen = false, outside = false;
-    for (size_t i = 0; i < processes->count; i++) {
-        const struct process *process = &processes->process[i];
-        if (getpgid(process->pid) != member->child.pid)
-            continue;
-        if (process->memory_known) {
-            memory += (double)process->memory_bytes;
-            seen = true;
-        }
-        outside = outside ||
-                  ((process->kinds & PROCESS_COMPUTE) && !(process->kinds & PROCESS_MPS_CLIENT));
-    }
-    if (seen)
-        member->run->memory_peak = fmax(memory, member->run->memory_peak);
-    member->outside_strikes = outside ? member->outside_strikes + 1 : 0;
-    if (bench_mode_is_mps(trial->config.turn.mode) && member->outside_strikes >= STRIKES)
-        member->seen_outside = true;
-}
-
-int trial_take_frame(struct trial *trial)
-{
-    struct monitor *monitor = trial->config.monitor;
-    if (monitor_count(monitor) == 0)
-        return -ENODEV;
-    const struct reading *reading = monitor_reading(monitor, 0);
-    if (reading->state == READING_LOST)
-        return -ENODEV;
-    for (size_t i = trial->first; i < trial->last; i++)
-        if (trial->members[i].child.pid > 0)
-            look_at_processes(trial, &trial->members[i], &reading->processes);
-    return moments_add(&trial->moments, reading, monitor_time(monitor), monitor_interval(monitor));
-}
+enum { POINTS = 240 };
 
 /* The window's time on the trial's time line, on which windows follow each other at once. */
 static double offset_of(const struct trial *trial, size_t window)

@@ -151,6 +151,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {0};
     int operands;
+    options_move_operand(argc, argv);
     enum options_result result = options_parse(command, argc, argv, &settings, &operands);
     if (result != OPTIONS_GO)
         return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;

@@ -24,6 +24,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.format = "text", .roi = ROI_OPTIONS_NONE};
     int operands;
+    options_move_operand(argc, argv);
     enum options_result parsed = options_parse(command, argc, argv, &settings, &operands);
     if (parsed != OPTIONS_GO)
         return parsed == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;

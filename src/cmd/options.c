@@ -174,6 +174,15 @@ enum options_result options_parse_all(const struct command *command, int argc, c
     return OPTIONS_WRONG;
 }
 
+void options_move_operand(int argc, char **argv)
+{
+    if (argc < 3 || argv[1][0] == '-')
+        return;
+    char *operand = argv[1];
+    memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof(*argv));
+    argv[argc - 1] = operand;
+}
+
 static void print_option(const struct option_row *row)
 {
     char left[64];

@@ -61,6 +61,9 @@ MUST_CHECK enum options_result options_parse(const struct command *command, int 
 MUST_CHECK enum options_result options_parse_all(const struct command *command, int argc,
                                                  char **argv, void *settings);
 
+/* For a command with one operand, which may stand before its options: moves it behind them. */
+void options_move_operand(int argc, char **argv);
+
 /* Prints "rooftop COMMAND: MESSAGE" and a pointer to the help on stderr; returns EXIT_USAGE. */
 int usage_error(const struct command *command, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Prints "rooftop COMMAND: MESSAGE" on stderr; returns EXIT_FAILED. */

@@ -130,12 +130,19 @@ static void divides_the_gpu(void **state)
                            "[b]\ncommand = y\nsm = 70%\ntime = 15\n",
                            &error),
                      0);
-    assert_near(bench_plan_sm_percent(&plan, MODE_MPS_EQUAL, &plan.jobs[0]), 25, 0);
-    assert_near(bench_plan_sm_percent(&plan, MODE_MPS_LIMITS, &plan.jobs[1]), 70, 0);
-    assert_near(bench_plan_sm_percent(&plan, MODE_MPS, &plan.jobs[1]), 0, 0);
-    assert_int_equal(bench_plan_memory(&plan, MODE_MPS_EQUAL, &plan.jobs[0], 4000), 1000);
-    assert_int_equal(bench_plan_memory(&plan, MODE_MPS_LIMITS, &plan.jobs[0], 4000), 1 << 30);
-    assert_int_equal(bench_plan_memory(&plan, MODE_TIME_SLICING, &plan.jobs[0], 4000), 0);
+    struct mps_limits limits = bench_plan_limits(&plan, MODE_MPS_EQUAL, &plan.jobs[0], 4000);
+    assert_near(limits.sm_percent, 25, 0);
+    assert_int_equal(limits.memory_bytes, 1000);
+    limits = bench_plan_limits(&plan, MODE_MPS_LIMITS, &plan.jobs[0], 4000);
+    assert_near(limits.sm_percent, 10, 0);
+    assert_int_equal(limits.memory_bytes, 1 << 30);
+    limits = bench_plan_limits(&plan, MODE_MPS, &plan.jobs[1], 4000);
+    assert_near(limits.sm_percent, 100, 0);
+    assert_int_equal(limits.memory_bytes, 0);
+    plan.instance_count = 3;
+    limits = bench_plan_limits(&plan, MODE_MPS_EQUAL, &plan.jobs[0], 4000);
+    assert_near(limits.sm_percent, 33, 0);
+    plan.instance_count = 4;
     assert_true(bench_plan_expect(&plan, MODE_EXCLUSIVE, &low, &high));
     assert_near(low, 45, 0);
     assert_near(high, 45, 0);

@@ -1,0 +1,93 @@
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "bench/trial_internal.h"
+
+/* Lists of the driver and of MPS are not of one instant. */
+enum { STRIKES = 3 };
+
+/* The job's processes on the GPU: those of its process group. */
+static void find_processes(const struct member *member, const struct process_list *processes,
+                           struct process_tree *ret)
+{
+    ret->count = 0;
+    for (size_t i = 0; i < processes->count; i++)
+        if (getpgid(processes->process[i].pid) == member->child.pid)
+            ret->pids[ret->count++] = processes->process[i].pid;
+}
+
+_Static_assert((int)PROCESS_LIST_CAPACITY <= (int)PROCESS_TREE_SIZE, "all of a list fit into a tree");
+
+static void look_at_memory(struct member *member, const struct process_list *processes,
+                           const struct process_tree *tree)
+{
+    double memory = 0;
+    bool seen = false;
+    for (size_t i = 0; i < processes->count; i++) {
+        const struct process *process = &processes->process[i];
+        if (!process->memory_known || !process_tree_has(tree, process->pid))
+            continue;
+        memory += (double)process->memory_bytes;
+        seen = true;
+    }
+    if (seen)
+        member->run->memory_peak = fmax(memory, member->run->memory_peak);
+}
+
+/* Without MPS wanted, a program may still have found a daemon of its own accord. */
+static void look_for_clients(struct member *member, const struct process_list *processes,
+                             const struct process_tree *tree)
+{
+    bool client = false;
+    for (size_t i = 0; i < processes->count; i++)
+        client = client || ((processes->process[i].kinds & PROCESS_MPS_CLIENT) &&
+                            process_tree_has(tree, processes->process[i].pid));
+    member->strikes = client ? member->strikes + 1 : 0;
+    if (member->strikes < STRIKES)
+        return;
+    member->outside = true;
+    snprintf(member->why, sizeof(member->why), "it runs under an MPS server of another");
+}
+
+static void look_at_limits(struct member *member, const struct process_list *processes,
+                           const struct process_tree *tree)
+{
+    switch (verify_look(&member->verify, processes, tree, member->why, sizeof(member->why))) {
+    case VERIFY_NOTHING:
+    case VERIFY_GOOD:
+        return;
+    case VERIFY_OUTSIDE:
+    case VERIFY_LIMITS:
+    case VERIFY_MEMORY:
+        member->outside = true;
+    }
+}
+
+static void look_at_member(struct member *member, const struct process_list *processes)
+{
+    struct process_tree tree;
+    find_processes(member, processes, &tree);
+    look_at_memory(member, processes, &tree);
+    if (member->outside || !processes->known)
+        return;
+    if (member->trial->config.mps)
+        look_at_limits(member, processes, &tree);
+    else
+        look_for_clients(member, processes, &tree);
+}
+
+int trial_take_frame(struct trial *trial)
+{
+    struct monitor *monitor = trial->config.monitor;
+    if (monitor_count(monitor) == 0)
+        return -ENODEV;
+    const struct reading *reading = monitor_reading(monitor, 0);
+    if (reading->state == READING_LOST)
+        return -ENODEV;
+    for (size_t i = trial->first; i < trial->last; i++)
+        if (trial->members[i].child.pid > 0)
+            look_at_member(&trial->members[i], &reading->processes);
+    return moments_add(&trial->moments, reading, monitor_time(monitor), monitor_interval(monitor));
+}

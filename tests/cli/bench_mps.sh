@@ -1,0 +1,82 @@
+# rooftop bench in the modes of MPS and MIG, over the fake daemon and programs that use the fake GPU.
+. "$SOURCE_ROOT/tests/lib.sh"
+. "$SOURCE_ROOT/tests/share_stage.sh"
+
+stage 1
+cat >jobs.ini <<END
+[bench]
+modes = exclusive, time-slicing, mps, mps-equal, mps-limits, mig
+repeats = 1
+settle = 1ms
+[small]
+command = "$fake_job" sm alloc 2G spin 0.6 >>small.\$ROOFTOP_JOB
+count = 2
+sm = 20%
+memory = 4G
+[large]
+command = "$fake_job" sm spin 0.6 >>large.seen
+sm = 60%
+memory = 8G
+END
+expect_exit 0 'all modes' "$ROOFTOP" bench jobs.ini
+expect_text err '^mig: MIG is off, and there are 3 jobs$' 'MIG is left out, with the reason'
+sqlite3 jobs.bench "SELECT mode, count(*) FROM trial JOIN run ON trial = id WHERE outcome = 'ended' GROUP BY id" >out
+printf '%s|3\n' exclusive time-slicing mps mps-equal mps-limits >expected
+expect_same out expected 'every job of every other mode ended'
+# 33 % and 60 % of 132 SMs, in whole pairs.
+grep -h '^sm' large.seen >out
+printf 'sm %s\n' 132 132 132 42 78 >expected
+expect_same out expected 'the jobs had the SMs of their mode'
+# The context of 500 MiB and what was allocated.
+sqlite3 jobs.bench "SELECT DISTINCT memory_peak / 1048576 FROM run WHERE name = 'small.1'" >out
+expect_text out '^2548.0$' 'the peak of a job is that of its process'
+[ -z "$(find run -name nvidia-cuda-mps-control.pid)" ]
+result $? 'no daemon is left'
+"$ROOFTOP" report jobs.bench >out
+expect_text out '^Left out: mig: MIG is off' 'the report says what was left out'
+
+cat >outside.ini <<END
+[bench]
+modes = mps
+repeats = 1
+timeout = 2s
+settle = 1ms
+[good]
+command = "$fake_job" spin 1
+[bad]
+command = "$fake_job" unset CUDA_MPS_PIPE_DIRECTORY spin 60
+[hangs]
+command = "$fake_job" alloc 1G spin 60
+END
+expect_exit 0 'jobs that do not keep to the mode' "$ROOFTOP" bench outside.ini
+sqlite3 outside.bench "SELECT name, outcome FROM run" >out
+printf 'good|ended\nbad|outside\nhangs|timeout\n' >expected
+expect_same out expected 'are stopped, the others are not'
+sqlite3 outside.bench "SELECT output FROM run WHERE name = 'bad'" >out
+expect_text out 'uses the GPU without MPS' 'and it is said why'
+
+"$ROOFTOP" run -q -- sleep 30 &
+run=$!
+await sh -c '"$1" slots | grep -q sleep' sh "$ROOFTOP"
+expect_exit 1 'a GPU that rooftop run has leased' "$ROOFTOP" bench -o leased.bench jobs.ini
+kill $run
+wait $run 2>/dev/null
+
+sed 's/^modes.*/modes = exclusive, mps/' jobs.ini >without.ini
+expect_exit 0 'without MPS' env ROOFTOP_MPS_CONTROL=/not/there "$ROOFTOP" bench without.ini
+expect_text err '^mps: ' 'the mode is left out'
+sqlite3 without.bench 'SELECT mode FROM trial' >out
+expect_text out '^exclusive$' 'the others run'
+
+cat >mig <<END
+gpu h200
+nvmlDeviceGetMigMode -> 0 1 1
+processes compute
+mig 0
+mig 1
+mig 2
+END
+expect_exit 0 'instances of MIG' env FAKE_NVML_SCRIPT="$PWD/mig" "$ROOFTOP" bench jobs.ini
+sqlite3 jobs.bench "SELECT count(*) FROM trial JOIN run ON trial = id WHERE mode = 'mig' AND outcome = 'ended'" >out
+expect_text out '^3$' 'the mode is added to the result'
+finish
