@@ -79,9 +79,11 @@ void bench_winner_words(const struct bench_summary *summary, enum bench_goal goa
         return;
     }
     strbuf_printf(out, "no winner: %s", bench_mode_info(winner.best)->title);
+    size_t left = winner.tie_count;
     for (int mode = 0; mode < MODE_COUNT; mode++)
         if (winner.tied[mode])
-            strbuf_printf(out, " and %s", bench_mode_info((enum bench_mode)mode)->title);
+            strbuf_printf(out, "%s %s", --left ? ";" : " and",
+                          bench_mode_info((enum bench_mode)mode)->title);
     strbuf_puts(out, summary->of[winner.best][measure].count < 2
                          ? " ran once each, which shows no spread"
                          : " differ by no more than the repeats do among themselves");

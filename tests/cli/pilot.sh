@@ -1,0 +1,32 @@
+# docs/PILOT.md, word for word, on stand-ins for the GPU and the jobs.
+. "$SOURCE_ROOT/tests/lib.sh"
+. "$SOURCE_ROOT/tests/share_stage.sh"
+
+stage 1
+pilot=$SOURCE_ROOT/docs/PILOT.md
+mkdir bin
+ln -s "$ROOFTOP" bin/rooftop
+# What is slow in the real one.
+cat >bin/python <<END
+#!/bin/sh
+echo epoch 1
+exec "$fake_job" alloc 1G spin 0.05
+END
+chmod +x bin/python
+PATH=$PWD/bin:$PATH
+export PATH
+
+awk '/^```ini$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$pilot" >jobs.ini
+awk '/^```sh$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$pilot" >commands
+[ "$(wc -l <commands)" -eq 8 ] && [ -s jobs.ini ]
+result $? 'the guide has its commands and its jobs'
+sed -i 's/^repeats.*/&\nsettle = 1ms/' jobs.ini
+while read -r line; do
+    # On another descriptor: the command may read its input.
+    expect_exit 0 "$line" sh -c "$line" 3<&-
+done 3<commands <commands
+expect_text jobs.html 'Small trainings on node 12' 'the page is there'
+expect_text jobs.html 'freed hours fully used' 'with the return'
+sqlite3 jobs.bench "SELECT count(*) FROM run WHERE outcome = 'ended'" >out
+expect_text out '^48$' '4 jobs × 4 modes × 3 repeats ended well'
+finish
