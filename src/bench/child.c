@@ -150,8 +150,6 @@ bool child_read(struct child *child, const struct bench_job *job)
         return true;
     if (got <= 0) {
         take_line(child, job);
-        close(child->output);
-        child->output = -1;
         return false;
     }
     for (ssize_t i = 0; i < got; i++)

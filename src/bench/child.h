@@ -32,7 +32,7 @@ MUST_CHECK int child_start(struct child *child, const struct bench_job *job, con
 /* Lets its command begin, where it does not run yet. Returns 0 or −errno. */
 int child_open_gate(struct child *child);
 
-/* Takes what it has printed. False: no more will come, and the descriptor is closed. */
+/* Takes what it has printed. False: no more will come. */
 bool child_read(struct child *child, const struct bench_job *job);
 
 void child_signal(const struct child *child, int signal);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -166,31 +167,38 @@ static void judge(struct member *member, int code)
     utf8_clean(run->output, sizeof(run->output), tail);
 }
 
+/* In this order: a job that waits at its gate holds copies of the descriptors, so that closing one
+ * would not take it out of the loop. */
+static void close_output(struct member *member)
+{
+    if (member->child.output < 0)
+        return;
+    loop_remove(member->trial->config.loop, member->child.output);
+    close(member->child.output);
+    member->child.output = -1;
+}
+
 static void on_output(void *context, uint32_t events)
 {
     (void)events;
     struct member *member = context;
-    int fd = member->child.output;
     if (!child_read(&member->child, member->job))
-        loop_remove(member->trial->config.loop, fd);
+        close_output(member);
     if (member->child.is_done && member->going && member->end <= 0)
         member->end = clock_realtime();
     if (member->child.said_ready && member->job->ready == READY_LINE)
         set_ready(member);
 }
 
+/* A stray of it may hold the pipe and write for ever: no more than a pipe can hold. */
 static void drain_output(struct member *member)
 {
-    struct child *child = &member->child;
-    /* A child of it may hold the pipe for ever: no more than is there now. */
-    for (int blocks = 0; child->output >= 0 && blocks < 64; blocks++) {
-        int fd = child->output;
-        char peek;
-        if (!child_read(child, member->job))
-            loop_remove(member->trial->config.loop, fd);
-        else if (read(fd, &peek, 0) < 0)
+    int left = 0;
+    for (int blocks = 0; blocks < 32 && member->child.output >= 0; blocks++)
+        if (ioctl(member->child.output, FIONREAD, &left) < 0 || left == 0 ||
+            !child_read(&member->child, member->job))
             break;
-    }
+    close_output(member);
 }
 
 static void on_end(void *context, uint32_t events)
@@ -202,11 +210,6 @@ static void on_end(void *context, uint32_t events)
     loop_remove(trial->config.loop, member->child.pid_fd);
     drain_output(member);
     int code = child_reap(&member->child);
-    if (member->child.output >= 0) {
-        loop_remove(trial->config.loop, member->child.output);
-        close(member->child.output);
-        member->child.output = -1;
-    }
     member->ended = true;
     if (member->end <= 0)
         member->end = now;
@@ -427,10 +430,7 @@ static void end_member(struct member *member)
         signal_member(member, SIGKILL);
         child_reap(child);
     }
-    if (child->output >= 0) {
-        loop_remove(loop, child->output);
-        close(child->output);
-    }
+    close_output(member);
 }
 
 void trial_end(struct trial *trial)

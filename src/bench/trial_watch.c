@@ -18,7 +18,8 @@ static void find_processes(const struct member *member, const struct process_lis
             ret->pids[ret->count++] = processes->process[i].pid;
 }
 
-_Static_assert((int)PROCESS_LIST_CAPACITY <= (int)PROCESS_TREE_SIZE, "all of a list fit into a tree");
+_Static_assert((int)PROCESS_LIST_CAPACITY <= (int)PROCESS_TREE_SIZE,
+               "all of a list fit into a tree");
 
 static void look_at_memory(struct member *member, const struct process_list *processes,
                            const struct process_tree *tree)

@@ -9,12 +9,12 @@ modes = exclusive, time-slicing, mps, mps-equal, mps-limits, mig
 repeats = 1
 settle = 1ms
 [small]
-command = "$fake_job" sm alloc 2G spin 0.6 >>small.\$ROOFTOP_JOB
+command = "$fake_job" sm alloc 2G spin 0.4 >>small.\$ROOFTOP_JOB
 count = 2
 sm = 20%
 memory = 4G
 [large]
-command = "$fake_job" sm spin 0.6 >>large.seen
+command = "$fake_job" sm spin 0.4 >>large.seen
 sm = 60%
 memory = 8G
 END
@@ -39,10 +39,10 @@ cat >outside.ini <<END
 [bench]
 modes = mps
 repeats = 1
-timeout = 2s
+timeout = 1500ms
 settle = 1ms
 [good]
-command = "$fake_job" spin 1
+command = "$fake_job" spin 0.6
 [bad]
 command = "$fake_job" unset CUDA_MPS_PIPE_DIRECTORY spin 60
 [hangs]
@@ -55,15 +55,15 @@ expect_same out expected 'are stopped, the others are not'
 sqlite3 outside.bench "SELECT output FROM run WHERE name = 'bad'" >out
 expect_text out 'uses the GPU without MPS' 'and it is said why'
 
-"$ROOFTOP" run -q -- sleep 30 &
+"$ROOFTOP" run -q --beside -- sleep 30 &
 run=$!
 await sh -c '"$1" slots | grep -q sleep' sh "$ROOFTOP"
 expect_exit 1 'a GPU that rooftop run has leased' "$ROOFTOP" bench -o leased.bench jobs.ini
 kill $run
 wait $run 2>/dev/null
 
-sed 's/^modes.*/modes = exclusive, mps/' jobs.ini >without.ini
-expect_exit 0 'without MPS' env ROOFTOP_MPS_CONTROL=/not/there "$ROOFTOP" bench without.ini
+printf '[bench]\nmodes = exclusive, mps\nsettle = 1ms\nrepeats = 1\n[a]\ncommand = true\n' >without.ini
+expect_exit 0 'without MPS' env ROOFTOP_MPS_CONTROL=/not/there "$ROOFTOP" bench --beside without.ini
 expect_text err '^mps: ' 'the mode is left out'
 sqlite3 without.bench 'SELECT mode FROM trial' >out
 expect_text out '^exclusive$' 'the others run'
