@@ -77,7 +77,9 @@ static void put_whisker(struct strbuf *out, const struct chart_bar *bar, double 
     double middle = y + BAR_HEIGHT / 2.0;
     put_line(out, low, middle, high, middle, TEXT, "");
     put_line(out, low, middle - 4, low, middle + 4, TEXT, "");
-    put_line(out, high, middle - 4, high, middle + 4, TEXT, "");
+    /* One that is cut has no end. */
+    if (bar->value + bar->spread <= limit)
+        put_line(out, high, middle - 4, high, middle + 4, TEXT, "");
 }
 
 void chart_bars(struct strbuf *out, const char *title, const struct chart_bar *bars, size_t count,
