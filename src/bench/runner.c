@@ -30,6 +30,7 @@ struct runner {
     struct trial *trial;
     size_t turn; /* that runs, from 0 */
     char folder[PATH_MAX];
+    double estimate; /* seconds from the trial's begin to the end of all, NAN where not known */
     bool interrupted;
 };
 
@@ -50,23 +51,24 @@ static enum runner_result refuse(struct runner *runner, enum runner_result resul
 
 /* ---- progress ---- */
 
-/* Seconds that are left, from the trials that have run; NAN before a mode's first. */
-static double seconds_left(const struct runner *runner, double spent)
+/* Seconds that the trials from this one on take, by those that have run; NAN before a mode's
+ * first. */
+static double estimate(const struct runner *runner)
 {
-    double left = -spent;
+    double left = 0;
     for (size_t i = runner->turn; i < bench_plan_turns(runner->plan); i++) {
         struct bench_turn turn = bench_plan_turn(runner->plan, i);
-        if (!result_has(runner->file, turn.mode, turn.repeat))
+        if (!runner->skipped[turn.mode] && !result_has(runner->file, turn.mode, turn.repeat))
             left += result_trial_seconds(runner->file, turn.mode);
     }
-    return fmax(left, 0);
+    return left;
 }
 
 static void show_progress(struct runner *runner)
 {
     struct trial_state state = trial_state(runner->trial);
     struct bench_turn turn = bench_plan_turn(runner->plan, runner->turn);
-    double left = seconds_left(runner, state.seconds);
+    double left = fmax(runner->estimate - state.seconds, 0);
     struct strbuf line = {0};
     strbuf_printf(&line, "trial %zu of %zu: %s, repeat %u: %s", runner->turn + 1,
                   bench_plan_turns(runner->plan), bench_mode_info(turn.mode)->name, turn.repeat + 1,
@@ -75,7 +77,7 @@ static void show_progress(struct runner *runner)
         strbuf_printf(&line, ", %zu job%s", state.running, state.running == 1 ? "" : "s");
     strbuf_puts(&line, ", ");
     bench_put_duration(&line, state.seconds);
-    if (isfinite(left)) {
+    if (isfinite(runner->estimate)) {
         strbuf_puts(&line, "; about ");
         bench_put_duration(&line, left);
         strbuf_puts(&line, " left");
@@ -216,6 +218,7 @@ static int run_trial(struct runner *runner, struct bench_turn turn, const struct
         .memory_bytes = runner->stage.memory_bytes,
     };
     empty_folder(runner->folder);
+    runner->estimate = estimate(runner);
     int r = trial_begin(&runner->trial, &config);
     if (r == 0)
         r = loop_run(runner->loop);
