@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const double VARIED_BY = 0.2, MONTHS = 12;
 
@@ -65,7 +66,7 @@ double roi_break_even(const struct roi_input *input)
 static double ratio_with(const struct roi_input *input, size_t offset, double value)
 {
     struct roi_input varied = *input;
-    *(double *)((char *)&varied + offset) = value;
+    memcpy((char *)&varied + offset, &value, sizeof(value));
     return roi_compute(&varied, 1).ratio;
 }
 
@@ -83,7 +84,8 @@ void roi_vary(const struct roi_input *input, struct roi_variation ret[ROI_VARIAT
         {"operations a year", offsetof(struct roi_input, operations_cost)},
     };
     for (size_t i = 0; i < ROI_VARIATIONS; i++) {
-        double value = *(const double *)((const char *)input + inputs[i].offset);
+        double value;
+        memcpy(&value, (const char *)input + inputs[i].offset, sizeof(value));
         bool interval = inputs[i].offset == offsetof(struct roi_input, theta) &&
                         isfinite(input->theta_low) && input->theta_low > 0;
         ret[i] = (struct roi_variation){
