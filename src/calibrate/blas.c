@@ -315,9 +315,9 @@ static int choose_way(struct blas_product *product, char *why, size_t why_size)
         if (product->ways[product->way].state != BLAS_OK)
             continue;
         double seconds = 0;
-        int r = gpu_time(product->gpu, enqueue, product, &seconds, why, why_size);
+        int r = gpu_time(product->gpu, enqueue, product, 1, &seconds, why, why_size);
         if (r == 0)
-            r = gpu_time(product->gpu, enqueue, product, &seconds, why, why_size);
+            r = gpu_time(product->gpu, enqueue, product, 1, &seconds, why, why_size);
         if (r < 0 && r != -ENOTSUP)
             return r;
         if (r == 0 && (chosen < 0 || seconds < best)) {

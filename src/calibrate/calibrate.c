@@ -10,10 +10,11 @@
 #include "calibrate/work.h"
 
 enum { REPEATS = 5, MOST_STEPS = 100000 };
+_Static_assert((int)REPEATS < (int)GPU_EVENTS, "a repeat has an event behind it");
 static const double REPEAT_SECONDS = 0.2;
 /* Until clocks and power are steady; the tensor cores heat the chip most. */
 static const double WARM_SECONDS = 0.3;
-static const double WARM_TENSOR_SECONDS = 0.8;
+static const double WARM_TENSOR_SECONDS = 2.5;
 static const double PATIENCE = 20;
 
 _Static_assert(CEILING_COUNT <= 32, "struct calibration_config's bits");
@@ -43,12 +44,12 @@ static int warm_up(struct work *work, char *why, size_t why_size)
 {
     double seconds = 0, spent = 0;
     bool tensor = work->ceiling >= CEILING_TENSOR_FP64 && work->ceiling <= CEILING_TENSOR_INT8;
-    int r = gpu_time(work->gpu, work_enqueue, work, &seconds, why, why_size);
+    int r = gpu_time(work->gpu, work_enqueue, work, 1, &seconds, why, why_size);
     for (double left = tensor ? WARM_TENSOR_SECONDS : WARM_SECONDS; r == 0 && left > 0;
          left -= spent) {
         double step = r == 0 && spent > 0 ? spent / work->steps : seconds;
         work->steps = steps_for(fmin(left, REPEAT_SECONDS), step);
-        r = gpu_time(work->gpu, work_enqueue, work, &spent, why, why_size);
+        r = gpu_time(work->gpu, work_enqueue, work, 1, &spent, why, why_size);
     }
     if (r == 0)
         work->steps = steps_for(REPEAT_SECONDS, spent / work->steps);
@@ -59,19 +60,18 @@ static int measure(struct work *work, const struct calibration_hooks *hooks,
                    struct ceiling_value *ret, char *why, size_t why_size)
 {
     const struct calibration_work told = {work->ceiling, work->old_tensor_path, work->how};
-    double rates[REPEATS];
+    double seconds[REPEATS], rates[REPEATS], sum = 0;
     int r = warm_up(work, why, why_size);
     if (r < 0)
         return r;
     hooks->begin(hooks->context, &told);
-    for (size_t i = 0; r == 0 && i < REPEATS; i++) {
-        double seconds;
-        r = gpu_time(work->gpu, work_enqueue, work, &seconds, why, why_size);
-        if (r == 0)
-            rates[i] = work->amount * work->steps / seconds;
-    }
+    r = gpu_time(work->gpu, work_enqueue, work, REPEATS, seconds, why, why_size);
     if (r < 0)
         return r;
+    for (size_t i = 0; i < REPEATS; i++) {
+        rates[i] = work->amount * work->steps / seconds[i];
+        sum += seconds[i];
+    }
     struct ceiling_value value = {
         .origin = CEILING_MEASURED,
         .ratio = NAN,
@@ -82,7 +82,7 @@ static int measure(struct work *work, const struct calibration_hooks *hooks,
     };
     calibration_summary(rates, REPEATS, &value.value, &value.spread);
     snprintf(value.how, sizeof(value.how), "%s", work->how);
-    hooks->end(hooks->context, &told, &value);
+    hooks->end(hooks->context, &told, work->amount * work->steps * REPEATS / sum, &value);
     *ret = value;
     return 0;
 }
@@ -130,7 +130,7 @@ static int run(const struct calibration_config *config, struct gpu *gpu, struct 
     int r = config->peer ? gpu_open_peer(gpu, config->peer, why, why_size) : 0;
     double seconds;
     if (r == 0 || r == -ENOTSUP)
-        r = gpu_time(gpu, fill_memory, gpu, &seconds, why, why_size);
+        r = gpu_time(gpu, fill_memory, gpu, 1, &seconds, why, why_size);
     if (r == 0)
         r = measure_all(config, gpu, blas, ret, why, why_size);
     if (!gpu->hung)

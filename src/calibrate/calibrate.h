@@ -19,10 +19,11 @@ struct calibration_hooks {
     int (*idle)(void *context, double seconds);
     /* The next ceiling's turn has come. */
     void (*next)(void *context, enum ceiling ceiling);
-    /* The repeats begin, in a steady state; and have ended. `value` has value and spread: the rest
-     * is who watches to fill in. */
+    /* The repeats begin, in a steady state; and have ended. `mean` is the rate over all of them.
+     * `value` has value and spread: the rest is who watches to fill in. */
     void (*begin)(void *context, const struct calibration_work *work);
-    void (*end)(void *context, const struct calibration_work *work, struct ceiling_value *value);
+    void (*end)(void *context, const struct calibration_work *work, double mean,
+                struct ceiling_value *value);
 };
 
 enum { CALIBRATION_REASON_SIZE = 160 };

@@ -181,12 +181,9 @@ static int make_context(struct gpu *gpu, char *why, size_t why_size)
     if (r == 0)
         r = gpu_check(driver, driver->stream_create(&gpu->stream, CUDA_STREAM_NON_BLOCKING),
                       "cuStreamCreate", why, why_size);
-    if (r == 0)
-        r = gpu_check(driver, driver->event_create(&gpu->begin, CUDA_EVENT_DEFAULT),
+    for (size_t i = 0; r == 0 && i < GPU_EVENTS; i++)
+        r = gpu_check(driver, driver->event_create(&gpu->events[i], CUDA_EVENT_DEFAULT),
                       "cuEventCreate", why, why_size);
-    if (r == 0)
-        r = gpu_check(driver, driver->event_create(&gpu->end, CUDA_EVENT_DEFAULT), "cuEventCreate",
-                      why, why_size);
     return r;
 }
 
@@ -270,10 +267,9 @@ void gpu_close(struct gpu *gpu)
         driver->release(gpu->memory);
     if (gpu->host)
         driver->host_release(gpu->host);
-    if (gpu->begin)
-        driver->event_destroy(gpu->begin);
-    if (gpu->end)
-        driver->event_destroy(gpu->end);
+    for (size_t i = 0; i < GPU_EVENTS; i++)
+        if (gpu->events[i])
+            driver->event_destroy(gpu->events[i]);
     if (gpu->stream)
         driver->stream_destroy(gpu->stream);
     if (gpu->module)
@@ -310,27 +306,25 @@ static int wait_for(struct gpu *gpu, void *event, char *why, size_t why_size)
     }
 }
 
-int gpu_time(struct gpu *gpu, int (*enqueue)(void *context, char *why, size_t why_size),
-             void *context, double *ret_seconds, char *why, size_t why_size)
+int gpu_look_around(struct gpu *gpu, char *why, size_t why_size)
 {
-    const struct cuda_driver *driver = gpu->driver;
     int r = gpu->patience.idle(gpu->patience.context, 0);
-    if (r < 0) {
+    if (r < 0)
         snprintf(why, why_size, "%s", strerror(-r));
-        return r;
-    }
-    r = gpu_check(driver, driver->event_record(gpu->begin, gpu->stream), "cuEventRecord", why,
-                  why_size);
-    if (r == 0)
-        r = enqueue(context, why, why_size);
-    if (r == 0)
-        r = gpu_check(driver, driver->event_record(gpu->end, gpu->stream), "cuEventRecord", why,
-                      why_size);
-    if (r == 0)
-        r = wait_for(gpu, gpu->end, why, why_size);
+    return r;
+}
+
+static int record(struct gpu *gpu, void *event, char *why, size_t why_size)
+{
+    return gpu_check(gpu->driver, gpu->driver->event_record(event, gpu->stream), "cuEventRecord",
+                     why, why_size);
+}
+
+static int read_time(struct gpu *gpu, size_t i, double *ret_seconds, char *why, size_t why_size)
+{
     float milliseconds = 0;
-    if (r == 0)
-        r = gpu_check(driver, driver->event_elapsed(&milliseconds, gpu->begin, gpu->end),
+    int r = gpu_check(gpu->driver,
+                      gpu->driver->event_elapsed(&milliseconds, gpu->events[i], gpu->events[i + 1]),
                       "cuEventElapsedTime", why, why_size);
     if (r == 0 && !(isfinite(milliseconds) && milliseconds > 0)) {
         snprintf(why, why_size, "CUDA says that a kernel took %g ms", (double)milliseconds);
@@ -338,5 +332,23 @@ int gpu_time(struct gpu *gpu, int (*enqueue)(void *context, char *why, size_t wh
     }
     if (r == 0)
         *ret_seconds = (double)milliseconds * 1e-3;
+    return r;
+}
+
+int gpu_time(struct gpu *gpu, int (*enqueue)(void *context, char *why, size_t why_size),
+             void *context, size_t count, double *ret_seconds, char *why, size_t why_size)
+{
+    int r = gpu_look_around(gpu, why, why_size);
+    if (r == 0)
+        r = record(gpu, gpu->events[0], why, why_size);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        r = enqueue(context, why, why_size);
+        if (r == 0)
+            r = record(gpu, gpu->events[i + 1], why, why_size);
+    }
+    if (r == 0)
+        r = wait_for(gpu, gpu->events[count], why, why_size);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = read_time(gpu, i, &ret_seconds[i], why, why_size);
     return r;
 }

@@ -14,6 +14,8 @@ enum gpu_kernel {
     KERNEL_COUNT
 };
 
+enum { GPU_EVENTS = 8 };
+
 struct cuda_driver {
     struct dso dso;
 #define CUDA_FUNCTION(member, symbol, need, parameters) cuda_result(*member) parameters;
@@ -36,7 +38,7 @@ struct gpu {
     cuda_device device;
     void *context;
     void *stream;
-    void *begin, *end; /* events */
+    void *events[GPU_EVENTS];
     void *module;
     void *kernel[KERNEL_COUNT];
 
@@ -76,10 +78,15 @@ void gpu_close(struct gpu *gpu);
 MUST_CHECK int gpu_launch(struct gpu *gpu, enum gpu_kernel kernel, unsigned blocks,
                           unsigned threads, void **parameters, char *why, size_t why_size);
 
-/* Seconds, by the GPU's own clock, that the work takes which `enqueue` puts into the stream. Waits
- * for it. -ETIMEDOUT where it does not end. */
+/* Seconds, by the GPU's own clock, that the work takes which `enqueue` puts into the stream,
+ * `count` times in a row without a gap, at most GPU_EVENTS − 1. Waits for all. -ETIMEDOUT where it
+ * does not end. */
 MUST_CHECK int gpu_time(struct gpu *gpu, int (*enqueue)(void *context, char *why, size_t why_size),
-                        void *context, double *ret_seconds, char *why, size_t why_size);
+                        void *context, size_t count, double *ret_seconds, char *why,
+                        size_t why_size);
+
+/* Lets who watches work, without waiting. Negative: the calibration shall end with that. */
+MUST_CHECK int gpu_look_around(struct gpu *gpu, char *why, size_t why_size);
 
 /* 0, or −errno for a result of CUDA, with `why` filled: what was tried, and CUDA's word. */
 int gpu_check(const struct cuda_driver *driver, cuda_result result, const char *what, char *why,

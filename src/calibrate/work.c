@@ -10,6 +10,7 @@ enum {
     ROUNDS = 2048,
     L2_PASSES = 64,
     LAUNCHES = 500,
+    LOOK_STEPS = 16,
     VECTOR_BYTES = 16,
 };
 
@@ -126,7 +127,8 @@ static uint64_t whole_rounds(const struct work *work, size_t bytes)
     return (rounds > 0 ? rounds : 1) * round;
 }
 
-static void prepare_stream(struct work *work, unsigned arrays_moved)
+/* False where the arrays are too small for so many blocks. */
+static bool prepare_stream(struct work *work, unsigned arrays_moved)
 {
     size_t bytes = util_min(work->gpu->memory_bytes / 3, STREAM_BYTES) & ~(size_t)0xffff;
     for (size_t i = 0; i < ARRAY_SIZE(work->array); i++)
@@ -134,6 +136,7 @@ static void prepare_stream(struct work *work, unsigned arrays_moved)
     work->rounds = 1;
     work->count = whole_rounds(work, bytes);
     work->amount = (double)work->count * VECTOR_BYTES * arrays_moved;
+    return work->count * VECTOR_BYTES <= bytes;
 }
 
 /* A third of the cache, so that it stays there. */
@@ -203,9 +206,9 @@ static int choose_tensor(struct work *work, enum gpu_kernel kernel, double opera
         return r == -ENOTSUP ? 0 : r;
     }
     double library_time = 0, own_time = 0;
-    r = gpu_time(work->gpu, work_enqueue, work, &library_time, why, why_size);
+    r = gpu_time(work->gpu, work_enqueue, work, 1, &library_time, why, why_size);
     for (int i = 0; r == 0 && i < 2; i++)
-        r = gpu_time(work->gpu, work_enqueue, &own, &own_time, why, why_size);
+        r = gpu_time(work->gpu, work_enqueue, &own, 1, &own_time, why, why_size);
     if (r == 0 && own.amount / own_time > work->amount / library_time) {
         work_free(work);
         *work = own;
@@ -255,12 +258,31 @@ static int prepare_units(struct work *work, enum gpu_kernel kernel,
     return 0;
 }
 
+/* Memory is fastest with one of these many blocks on an SM, from a few that stay to as many as
+ * there is work for; which one differs from chip to chip. */
 static int prepare_memory(struct work *work, enum gpu_kernel kernel,
-                          int (*step)(struct work *, char *, size_t), unsigned arrays_moved)
+                          int (*step)(struct work *, char *, size_t), unsigned arrays_moved,
+                          char *why, size_t why_size)
 {
+    static const unsigned blocks_per_sm[] = {BLOCKS_PER_SM, 32, 128, 480};
+    struct work best = {0};
+    double best_rate = 0;
     work->kernel = kernel;
     work->step = step;
-    prepare_stream(work, arrays_moved);
+    for (size_t i = 0; i < ARRAY_SIZE(blocks_per_sm); i++) {
+        double seconds[2];
+        work->blocks = work->gpu->sm_count * blocks_per_sm[i];
+        if (!prepare_stream(work, arrays_moved))
+            break;
+        int r = gpu_time(work->gpu, work_enqueue, work, 2, seconds, why, why_size);
+        if (r < 0)
+            return r;
+        if (work->amount / seconds[1] > best_rate) {
+            best_rate = work->amount / seconds[1];
+            best = *work;
+        }
+    }
+    *work = best;
     return 0;
 }
 
@@ -268,13 +290,13 @@ static int prepare(struct work *work, char *why, size_t why_size)
 {
     switch (work->ceiling) {
     case CEILING_HBM_READ:
-        return prepare_memory(work, KERNEL_READ, step_read, 1);
+        return prepare_memory(work, KERNEL_READ, step_read, 1, why, why_size);
     case CEILING_HBM_WRITE:
-        return prepare_memory(work, KERNEL_WRITE, step_write, 1);
+        return prepare_memory(work, KERNEL_WRITE, step_write, 1, why, why_size);
     case CEILING_HBM_COPY:
-        return prepare_memory(work, KERNEL_COPY, step_copy, 2);
+        return prepare_memory(work, KERNEL_COPY, step_copy, 2, why, why_size);
     case CEILING_HBM_TRIAD:
-        return prepare_memory(work, KERNEL_TRIAD, step_triad, 3);
+        return prepare_memory(work, KERNEL_TRIAD, step_triad, 3, why, why_size);
     case CEILING_L2_READ:
         work->kernel = KERNEL_READ;
         work->step = step_read;
@@ -344,7 +366,11 @@ int work_enqueue(void *context, char *why, size_t why_size)
 {
     struct work *work = context;
     int r = 0;
-    for (unsigned i = 0; r == 0 && i < work->steps; i++)
+    for (unsigned i = 0; r == 0 && i < work->steps; i++) {
         r = work->step(work, why, why_size);
+        /* The driver's queue is shorter than a second of small kernels. */
+        if (r == 0 && i % LOOK_STEPS == LOOK_STEPS - 1)
+            r = gpu_look_around(work->gpu, why, why_size);
+    }
     return r;
 }

@@ -148,7 +148,8 @@ static void begin(void *context, const struct calibration_work *work)
     witness_begin(&session->witness, clock_realtime());
 }
 
-static void end(void *context, const struct calibration_work *work, struct ceiling_value *value)
+static void end(void *context, const struct calibration_work *work, double mean,
+                struct ceiling_value *value)
 {
     struct session *session = context;
     const struct device *device = monitor_device(session->monitor, session->gpu);
@@ -156,7 +157,7 @@ static void end(void *context, const struct calibration_work *work, struct ceili
     snprintf(value->driver, sizeof(value->driver), "%.31s",
              monitor_counter(session->monitor)->driver_version);
     if (session->settings->verify)
-        session->row_count += witness_compare(&session->witness, device, work, value->value,
+        session->row_count += witness_compare(&session->witness, device, work, mean,
                                               session->rows + session->row_count);
     session->witness.begin = INFINITY;
 }
@@ -415,8 +416,9 @@ static int run(const struct command *command, int argc, char **argv)
         if (code != EXIT_DONE)
             return code;
     }
-    if (settings.verify && !settings.watch.clock)
-        settings.watch.clock = "continuous";
+    /* CUPTI's counters draw power, and hold the work up for a moment when they begin. */
+    if (!settings.watch.clock)
+        settings.watch.clock = settings.verify ? "continuous" : "off";
     session.signals = catch_signals();
     if (session.signals < 0)
         return run_error(command, "%s", strerror(errno));
