@@ -11,9 +11,9 @@ verdicts() {
 verdicts "sim:$data/one.sim" | cut -d, -f2- | uniq >out
 cat >expected <<'END'
 0,idle,idle
-0,memory,"memory-bound: HBM at 66 %, SMs busy 67 %; attainable 91 %, HBM stops it; 25 points of budget; nvidia-smi says 99 %"
-0,memory,"memory-bound: HBM at 70 %, SMs busy 72 %; attainable 91 %, HBM stops it; 21 points of budget; nvidia-smi says 99 %"
-0,memory,"memory-bound: HBM at 74 %, SMs busy 77 %; attainable 91 %, HBM stops it; 17 points of budget; nvidia-smi says 99 %"
+0,memory,"memory-bound: HBM at 66 %, SMs busy 67 %; attainable 93 %, HBM stops it; 27 points of budget; nvidia-smi says 99 %"
+0,memory,"memory-bound: HBM at 70 %, SMs busy 72 %; attainable 93 %, HBM stops it; 23 points of budget; nvidia-smi says 99 %"
+0,memory,"memory-bound: HBM at 74 %, SMs busy 77 %; attainable 93 %, HBM stops it; 19 points of budget; nvidia-smi says 99 %"
 0,compute,compute-bound: tensor pipe at 93 %; attainable 93 %: tensor pipe is at its ceiling; nvidia-smi says 99 %
 0,link,link-bound: PCIe host-to-device at 89 % of its peak while the SMs sleep; nvidia-smi says 99 %
 END

@@ -100,7 +100,6 @@ static void what_is_written_is_found_again(void **state)
     /* What was not measured here is as shipped, or not known at all. */
     assert_int_equal(found.of[CEILING_HBM_TRIAD].origin, CEILING_SHIPPED);
     assert_true(found.of[CEILING_HBM_TRIAD].value == 4351e9);
-    assert_int_equal(found.of[CEILING_TENSOR_INT8].origin, CEILING_UNKNOWN);
 }
 
 static void without_a_store_there_is_what_is_shipped(void **state)
