@@ -12,9 +12,9 @@ struct shipped {
 
 static const char CALIBRATED[] = "measured on one H200 by rooftop calibrate";
 
-/* docs/results/calibrate-h200.md, docs/ACCURACY.md and the tables that it is made from: one H200 SXM,
- * driver 580.159.04. For FP64, TF32, BF16 and FP8 on the tensor cores what counts is what products
- * reach for many seconds, with the GPU at its power limit. */
+/* docs/results/calibrate-h200.md, docs/ACCURACY.md and the tables that it is made from: one H200
+ * SXM, driver 580.159.04. For FP64, TF32, BF16 and FP8 on the tensor cores what counts is what
+ * products reach for many seconds, with the GPU at its power limit. */
 static const struct shipped table[] = {
     {"H200", CEILING_HBM_READ, 4505e9, NAN, 0.931, 1948e6, 48, 698, CALIBRATED},
     {"H200", CEILING_HBM_WRITE, 4346e9, NAN, 0.900, 1980e6, 45, 470, CALIBRATED},
