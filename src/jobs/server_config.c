@@ -12,14 +12,14 @@
 
 enum { CONFIG_SIZE = 1 << 20, ENVIRONMENT_SIZE = 65536 };
 
-/* As the process sees it: its root may be another, in a container. */
-static void path_of(const char *root, pid_t pid, const char *path, char *ret, size_t size)
+/* As the process sees it: its root may be another, in a container. Returns 0 or -ENAMETOOLONG. */
+static int path_of(const char *root, pid_t pid, const char *path, char *ret, size_t size)
 {
     snprintf(ret, size, "%s/proc/%d/root", root, (int)pid);
-    if (access(ret, X_OK) == 0)
-        snprintf(ret, size, "%s/proc/%d/root%s", root, (int)pid, path);
-    else
-        snprintf(ret, size, "%s%s", root, path);
+    int length = access(ret, X_OK) == 0
+                     ? snprintf(ret, size, "%s/proc/%d/root%s", root, (int)pid, path)
+                     : snprintf(ret, size, "%s%s", root, path);
+    return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
 /* What stands there may be anything, so that it is opened without waiting and must be a file. */
@@ -92,7 +92,9 @@ static ssize_t read_from_hub(const char *root, pid_t pid, const char *name, char
     }
     model[used] = '\0';
     snprintf(folder, sizeof(folder), "%s/models--%s/snapshots", hub, model);
-    path_of(root, pid, folder, path, sizeof(path));
+    r = path_of(root, pid, folder, path, sizeof(path));
+    if (r < 0)
+        return r;
     DIR *revisions = opendir(path);
     if (!revisions)
         return -errno;
@@ -114,6 +116,6 @@ ssize_t server_read_config(const char *root, pid_t pid, const char *name, char *
     if (name[0] != '/')
         return strstr(name, "..") || !name[0] ? -ENOENT : read_from_hub(root, pid, name, ret);
     snprintf(folder, sizeof(folder), "%s/config.json", name);
-    path_of(root, pid, folder, path, sizeof(path));
-    return read_file(path, ret);
+    int r = path_of(root, pid, folder, path, sizeof(path));
+    return r < 0 ? r : read_file(path, ret);
 }
