@@ -13,12 +13,17 @@ follow
 END
 fake="ROOFTOP_NVML=$BUILD_ROOT/tests/fake/libfake_nvml.so FAKE_NVML_SCRIPT=$script"
 
-# as_nobody: a folder that a user without rights may enter, and the command that becomes it
-become=
+# A folder that a user without rights may enter, and the command that becomes one.
+become='' why_not=''
 if [ "$(id -u)" -eq 0 ]; then
-    command -v setpriv >/dev/null && become="setpriv --reuid=65534 --clear-groups"
+    become="setpriv --reuid=65534 --clear-groups"
     chmod 755 "$scratch"
     chmod 644 "$script"
+    if ! command -v setpriv >/dev/null; then
+        why_not="no setpriv here to become another user"
+    elif ! $become test -x "$ROOFTOP"; then
+        why_not="the program lies in a folder that other users may not enter"
+    fi
 fi
 
 setting=$fake
@@ -72,8 +77,8 @@ result $? "the process got it"
 press q
 wait_exit 0 "q quits"
 
-if [ "$(id -u)" -eq 0 ] && [ -z "$become" ]; then
-    skip "kill is refused" "no setpriv here to become another user"
+if [ -n "$why_not" ]; then
+    skip "kill is refused" "$why_not"
 else
     setting="$fake $become"
     open_screen 120 40 --source nvml --no-prefs
