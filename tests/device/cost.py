@@ -2,19 +2,15 @@
 
 Interleaved: in each round the load runs alone and beside each watcher in turn.
 usage: cost.py [ROUNDS] [SECONDS]"""
-import fcntl
 import os
-import pty
 import shutil
 import statistics
-import struct
 import subprocess
 import sys
-import termios
-import threading
 import time
 
 import gpu
+from screen import Screen
 
 LOADS = (("tf32", 256, 400), ("bf16", 1024, 400))
 
@@ -37,27 +33,12 @@ def watchers():
 
 
 def launch(command):
-    """The watcher, and for a screen the count of the bytes that it draws at 200x60."""
-    if command[1] != "top":
-        quiet = subprocess.DEVNULL
-        return subprocess.Popen(command, stdout=quiet, stderr=quiet), None
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 200, 0, 0))
-    environment = dict(os.environ, TERM="xterm-256color", LC_ALL="C.UTF-8")
-    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment,
-                               start_new_session=True)
-    os.close(slave)
-    drawn = [0]
-
-    def drain():
-        try:
-            while True:
-                drawn[0] += len(os.read(master, 65536))
-        except OSError:
-            os.close(master)
-
-    threading.Thread(target=drain, daemon=True).start()
-    return process, drawn
+    """The watcher, and for `top` its screen of 200x60."""
+    if command[1] == "top":
+        screen = Screen(command[2:])
+        return screen.process, screen
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(command, stdout=quiet, stderr=quiet), None
 
 
 def window(load, command, seconds, handle):
@@ -65,11 +46,11 @@ def window(load, command, seconds, handle):
 
     process = None
     if command:
-        process, drawn = launch(command)
+        process, screen = launch(command)
         time.sleep(1.0)
         if process.poll() is not None:
             raise SystemExit("%s ended with %d" % (command, process.returncode))
-        cpu, before = gpu.cpu_seconds(process.pid), drawn[0] if drawn else 0
+        cpu, before = gpu.cpu_seconds(process.pid), screen.byte_count if screen else 0
     done, energy, start = load.done, pynvml.nvmlDeviceGetTotalEnergyConsumption(handle), time.time()
     time.sleep(seconds)
     span = time.time() - start
@@ -80,8 +61,8 @@ def window(load, command, seconds, handle):
     if process:
         row["cpu"] = 100 * (gpu.cpu_seconds(process.pid) - cpu) / span
         row["rss"] = gpu.memory_mb(process.pid)
-        if drawn:
-            row["drawn"] = (drawn[0] - before) / span
+        if screen:
+            row["drawn"] = (screen.byte_count - before) / span
         gpu.end(process)
     return row
 

@@ -91,6 +91,9 @@ class Load:
                 step()
         self.repeats, self.flop, self.byte_count = repeats, flop, byte_count
         self.done = 0
+        self.start()
+
+    def start(self):
         self.running = True
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
