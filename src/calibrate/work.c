@@ -270,10 +270,11 @@ static int prepare_memory(struct work *work, enum gpu_kernel kernel,
     work->kernel = kernel;
     work->step = step;
     for (size_t i = 0; i < ARRAY_SIZE(blocks_per_sm); i++) {
-        double seconds[2];
+        double seconds[2]; /* the first is not steady yet */
         work->blocks = work->gpu->sm_count * blocks_per_sm[i];
         if (!prepare_stream(work, arrays_moved))
             break;
+        work->steps = LOOK_STEPS;
         int r = gpu_time(work->gpu, work_enqueue, work, 2, seconds, why, why_size);
         if (r < 0)
             return r;
@@ -283,6 +284,7 @@ static int prepare_memory(struct work *work, enum gpu_kernel kernel,
         }
     }
     *work = best;
+    work->steps = 1;
     return 0;
 }
 
