@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""The bench on a real GPU: bench.py STEP… [--minutes N], as root, python3 with torch.
+"""The bench on a real GPU: bench.py STEP… [--minutes N] [--from bench.tar.gz], as root, python3 with torch.
 
     bench.py iterations        how many steps of each job take SECONDS alone (1 min); the others need it
     bench.py trainings|products|mix|streams|large
-                               one JOBS.ini each, all modes, three repeats (5 to 7 min)
-    bench.py colocation        all pairs and 20 triples of the jobs, under MPS and time-sliced, with
-                               their solo runs (about 20 min)
+                               one JOBS.ini each, five modes, three repeats (about 3 min)
+    bench.py colocation        the solo runs of the jobs, all pairs time-sliced and under MPS, and all
+                               triples under MPS (about 8 min)
+    bench.py sliced            the triples time-sliced (about 3 min)
     bench.py table             colocation.csv from what has run
 
-Results go to $OUT (here: ./bench-out). Each step stops at its minutes and goes on when it is called
-again; on a fresh machine copy the files of $OUT there first. ROOFTOP names the program.
+Steps run in the order given, until the minutes are over; what fails is said, and the next one begins. All
+files are in $WORK (/tmp/rooftop-bench), and are packed into $OUT/bench.tar.gz behind each step. The same
+command goes on from there; on a fresh machine give it the archive. ROOFTOP names the program.
+
+Jobs are started from a python that has imported torch already (torch_fork.py): what a job takes to start is
+in no figure, and would be most of the machine's time.
 """
 import csv
 import itertools
@@ -20,13 +25,18 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tarfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-JOB = os.environ.get("JOB") or f"{sys.executable} {HERE.parent / 'workloads' / 'job.py'}"
+SCRIPT = os.environ.get("SCRIPT", str(HERE.parent / "workloads" / "job.py"))
+# In JOBS.ini it stays a variable, so that a result can be resumed where paths are others.
+os.environ["JOB"] = f"{sys.executable} {HERE / 'torch_fork.py'} {SCRIPT}"
 ROOFTOP = os.environ.get("ROOFTOP", str(HERE.parent / "rooftop"))
 OUT = pathlib.Path(os.environ.get("OUT", "bench-out"))
-SECONDS = float(os.environ.get("SECONDS", "5"))
+WORK = pathlib.Path(os.environ.get("WORK", "/tmp/rooftop-bench"))
+SECONDS = float(os.environ.get("SECONDS", "3"))
+SETTLE = os.environ.get("SETTLE", "1s")
 KINDS = ["mlp", "gemm", "mem", "big"]
 TRIED = {"mlp": 1000, "gemm": 1000, "mem": 2000, "big": 400}
 # SMs for the mode mps-limits, memory generously.
@@ -45,92 +55,142 @@ TITLES = {
     "streams": "Four streams",
     "large": "Two small trainings, a chain of products and one of large products",
 }
+PAIRS = list(itertools.combinations_with_replacement(KINDS, 2))
+TRIPLES = list(itertools.combinations_with_replacement(KINDS, 3))
+# Name of the files, jobs, modes, repeats.
+ALONE = [(f"co-{kind}", (kind,), ["exclusive"], 3) for kind in KINDS]
+TOGETHER = [("co-" + "-".join(kinds), kinds, ["time-slicing", "mps"], 1) for kinds in PAIRS]
+TOGETHER += [("co-" + "-".join(kinds), kinds, ["mps"], 1) for kinds in TRIPLES]
+SLICED = [("sliced-" + "-".join(kinds), kinds, ["time-slicing"], 1) for kinds in TRIPLES]
+
+
+def say(text):
+    print(text, flush=True)
+
+
+# ---- the jobs' python ----
+
+def start_server():
+    os.environ["TORCH_FORK"] = str(WORK / "torch_fork")
+    (WORK / "torch_fork").unlink(missing_ok=True)
+    began = time.time()
+    server = subprocess.Popen([sys.executable, HERE / "torch_fork.py", "--serve"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE)
+    if server.stdout.readline() == b"ready\n":
+        say(f"torch is imported: {time.time() - began:.1f} s")
+    else:
+        say("torch_fork.py does not serve: each job imports torch by itself")
+    return server
+
+
+def run_alone(command):
+    """What it prints; by its own import of torch where the server's child fails."""
+    go = WORK / "go"
+    go.touch()
+    environment = dict(os.environ, ROOFTOP_GO=str(go), ROOFTOP_READY=str(WORK / "ready."))
+    done = subprocess.run(command, shell=True, env=environment, stdout=subprocess.PIPE, text=True)
+    if done.returncode and os.environ.pop("TORCH_FORK", None):
+        say("a job fails that torch_fork.py serves: each imports torch by itself")
+        return run_alone(command)
+    done.check_returncode()
+    return done.stdout
 
 
 def iterations():
     """Steps of each kind that take SECONDS alone."""
-    path = OUT / "iterations.json"
-    if path.exists():
-        return json.loads(path.read_text())
-    go = OUT / "go"
-    go.touch()
-    found = {}
+    path = WORK / "iterations.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
     for kind in KINDS:
-        environment = dict(os.environ, ROOFTOP_GO=str(go), ROOFTOP_READY=str(OUT / "ready."))
-        text = subprocess.run(f"{JOB} {kind} {TRIED[kind]} x", shell=True, env=environment, check=True,
-                              capture_output=True, text=True).stdout
+        if kind in found:
+            continue
+        began = time.time()
+        text = run_alone(f"$JOB {kind} {TRIED[kind]} x")
         seconds = float(text.split()[-1])
         found[kind] = max(1, round(TRIED[kind] * SECONDS / seconds))
-        print(f"{kind}: {TRIED[kind]} steps in {seconds:.3f} s; {found[kind]} for {SECONDS} s", flush=True)
-    path.write_text(json.dumps(found))
+        say(f"{kind}: {TRIED[kind]} steps in {seconds:.3f} s, {time.time() - began - seconds:.1f} s to start and end;"
+            f" {found[kind]} for {SECONDS:g} s")
+        path.write_text(json.dumps(found))
     return found
 
+
+# ---- rooftop bench ----
 
 def write_jobs(name, title, counts, modes, repeats):
     steps = iterations()
     lines = ["[bench]", f"title = {title}", f"modes = {', '.join(modes)}", f"repeats = {repeats}",
-             "timeout = 3m", "warm-up-timeout = 2m", ""]
+             "timeout = 1m", "warm-up-timeout = 1m", f"settle = {SETTLE}", ""]
     for kind, count in counts.items():
-        lines += [f"[{kind}]", f"command = {JOB} {kind} {steps[kind]} ''", f"count = {count}", "ready = file",
+        lines += [f"[{kind}]", f"command = $JOB {kind} {steps[kind]} ''", f"count = {count}", "ready = file",
                   "done = line JOB", f"sm = {LIMITS[kind]}%", "memory = 16G", f"time = {SECONDS:g}s", ""]
-    path = OUT / f"{name}.ini"
+    path = WORK / f"{name}.ini"
     path.write_text("\n".join(lines))
     return path
 
 
-def bench(path, until):
-    """True where it ran to its end."""
-    left = until - time.time()
-    if left < 5:
-        return False
+def run_bench(path, until):
+    """Its exit status; None where its time was over."""
     process = subprocess.Popen([ROOFTOP, "bench", str(path)])
     try:
-        code = process.wait(timeout=left)
+        return process.wait(timeout=max(until - time.time(), 0))
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGINT)
+    try:
+        process.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
         process.wait()
+    return None
+
+
+def is_complete(result, trials):
+    if not result.exists():
         return False
-    if code != 0:
-        sys.exit(f"rooftop bench {path}: exit {code}")
-    return True
+    with sqlite3.connect(f"file:{result}?mode=ro", uri=True) as database:
+        return database.execute("SELECT count(*) FROM trial").fetchone()[0] == trials
+
+
+def bench(path, trials, until):
+    """True where it has run to its end."""
+    result = path.with_suffix(".bench")
+    if is_complete(result, trials):
+        return True
+    if until - time.time() < 5:
+        return False
+    began = time.time()
+    code = run_bench(path, until)
+    if code == 2 and result.exists():
+        say(f"{result.name}: of other jobs or of another GPU: kept as {result.name}.old, and begun anew")
+        result.rename(f"{result}.old")
+        code = run_bench(path, until)
+    say(f"{path.name}: {'stopped' if code is None else f'exit {code}'} after {time.time() - began:.0f} s")
+    return code == 0
 
 
 def run_set(name, until):
     modes = ["exclusive", "time-slicing", "mps", "mps-equal", "mps-limits"]
     path = write_jobs(name, TITLES[name], SETS[name], modes, 3)
-    done = bench(path, until)
+    done = bench(path, 3 * len(modes), until)
     result = path.with_suffix(".bench")
     if result.exists():
-        print(subprocess.run([ROOFTOP, "report", str(result)], capture_output=True, text=True).stdout)
-        html = subprocess.run([ROOFTOP, "report", "--format", "html", str(result)], capture_output=True).stdout
-        path.with_suffix(".html").write_bytes(html)
-    print(f"{name}: {'complete' if done else 'not complete: call again'}", flush=True)
+        subprocess.run([ROOFTOP, "report", str(result)])
+        with open(path.with_suffix(".html"), "wb") as page:
+            subprocess.run([ROOFTOP, "report", "--format", "html", str(result)], stdout=page)
+    return done
 
 
-def combinations():
-    pairs = list(itertools.combinations_with_replacement(KINDS, 2))
-    triples = list(itertools.combinations_with_replacement(KINDS, 3))
-    return [(kind,) for kind in KINDS] + pairs + triples
+def run_combinations(combinations, until):
+    done = True
+    for name, kinds, modes, repeats in combinations:
+        counts = {kind: kinds.count(kind) for kind in kinds}
+        path = write_jobs(name, " + ".join(kinds), counts, modes, repeats)
+        done = bench(path, repeats * len(modes), until) and done
+    return done
 
 
-def combination_name(kinds):
-    return "co-" + "-".join(kinds)
+# ---- results ----
 
-
-def run_colocation(until):
-    for kinds in combinations():
-        counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
-        alone = len(kinds) == 1
-        path = write_jobs(combination_name(kinds), " + ".join(kinds), counts,
-                          ["exclusive"] if alone else ["time-slicing", "mps"], 3 if alone else 1)
-        if not bench(path, until):
-            print("colocation: not complete: call again", flush=True)
-            return
-    print("colocation: complete", flush=True)
-
-
-def read_runs(kinds):
-    path = OUT / f"{combination_name(kinds)}.bench"
+def read_result(name):
+    path = WORK / f"{name}.bench"
     if not path.exists():
         return []
     database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
@@ -143,44 +203,92 @@ def read_runs(kinds):
 def table():
     """One line a job of a combination and mode; docs/results/colocation.md describes the columns."""
     alone = {}
-    for kind in KINDS:
-        times = [row[3] for row in read_runs((kind,)) if row[4] == "ended"]
+    for name, kinds, _, _ in ALONE:
+        times = [row[3] for row in read_result(name) if row[4] == "ended"]
         if times:
-            alone[kind] = sum(times) / len(times)
+            alone[kinds[0]] = sum(times) / len(times)
     with open(OUT / "colocation.csv", "w", newline="") as file:
         out = csv.writer(file)
         out.writerow(["jobs", "mode", "repeat", "job", "seconds", "solo_seconds", "slowdown", "outcome",
                       "memory_peak_bytes", "gpu_compute_sol_ratio", "gpu_memory_sol_ratio", "gpu_sm_active_ratio",
                       "gpu_nvml_utilization_ratio", "gpu_energy_joules", "gpu_sm_clock_hertz"])
-        for kinds in combinations():
-            for mode, repeat, name, seconds, outcome, *rest in read_runs(kinds):
-                solo = alone.get(name.split(".")[0])
-                out.writerow(["+".join(kinds), mode, repeat + 1, name, seconds, solo,
+        for name, kinds, _, _ in ALONE + TOGETHER + SLICED:
+            for mode, repeat, job, seconds, outcome, *rest in read_result(name):
+                solo = alone.get(job.split(".")[0])
+                out.writerow(["+".join(kinds), mode, repeat + 1, job, seconds, solo,
                               seconds / solo if solo and outcome == "ended" else "", outcome] + rest)
-    print(f"wrote {OUT / 'colocation.csv'}")
+    say(f"wrote {OUT / 'colocation.csv'}")
+    return True
+
+
+def pack():
+    archive = OUT / "bench.tar.gz"
+    with tarfile.open(f"{archive}.new", "w:gz") as file:
+        for path in sorted(WORK.iterdir()):
+            if path.suffix in (".bench", ".ini", ".html", ".json", ".old"):
+                file.add(path, path.name)
+    os.replace(f"{archive}.new", archive)
+
+
+def unpack(archive):
+    if (WORK / "iterations.json").exists():
+        say(f"{WORK} is there already: {archive} is not unpacked")
+    elif not pathlib.Path(archive).exists():
+        say(f"there is no {archive}: begun from nothing")
+    else:
+        with tarfile.open(archive) as file:
+            file.extractall(WORK)
+
+
+# ---- steps ----
+
+STEPS = {
+    "iterations": lambda until: bool(iterations()),
+    **{name: lambda until, name=name: run_set(name, until) for name in SETS},
+    "colocation": lambda until: run_combinations(ALONE + TOGETHER, until),
+    "sliced": lambda until: run_combinations(SLICED, until),
+    "table": lambda until: table(),
+}
+
+
+def run_step(step, until):
+    began = time.time()
+    try:
+        done = STEPS[step](until)
+    except (OSError, ValueError, IndexError, subprocess.SubprocessError, sqlite3.Error) as error:
+        say(f"{step}: {error}")
+        done = False
+    pack()
+    say(f"== {step}: {'complete' if done else 'NOT complete: call again'}, {time.time() - began:.0f} s")
+    return done
+
+
+def take_option(words, name, value):
+    if name in words:
+        at = words.index(name)
+        value = words[at + 1]
+        del words[at:at + 2]
+    return value
 
 
 def main():
     words = sys.argv[1:]
-    minutes = 9.0
-    if "--minutes" in words:
-        at = words.index("--minutes")
-        minutes = float(words[at + 1])
-        del words[at:at + 2]
-    if not words or any(word not in [*SETS, "iterations", "colocation", "table"] for word in words):
+    until = time.time() + 60 * float(take_option(words, "--minutes", "9"))
+    archive = take_option(words, "--from", None)
+    if not words or any(word not in STEPS for word in words):
         sys.exit(__doc__)
-    until = time.time() + 60 * minutes
-    OUT.mkdir(parents=True, exist_ok=True)
-    for word in words:
-        if word == "iterations":
-            iterations()
-        elif word == "colocation":
-            run_colocation(until)
-        elif word == "table":
-            table()
-        else:
-            run_set(word, until)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
+    for folder in OUT, WORK:
+        folder.mkdir(parents=True, exist_ok=True)
+    if archive:
+        unpack(archive)
+    server = start_server()
+    try:
+        return 0 if all([run_step(step, until) for step in words]) else 1
+    finally:
+        pack()
+        server.stdin.close()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

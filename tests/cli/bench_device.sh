@@ -1,0 +1,89 @@
+# tests/device/bench.py and torch_fork.py, over a fake GPU and a torch that says when it is imported.
+. "$SOURCE_ROOT/tests/lib.sh"
+. "$SOURCE_ROOT/tests/share_stage.sh"
+
+if ! command -v python3 >/dev/null; then
+    skip 'the bench on a real GPU' 'there is no python3'
+    finish
+fi
+stage 1
+# A counter of energy would be waited for behind each trial.
+echo "nvmlDeviceGetTotalEnergyConsumption -> 3" >>gpu/base
+device=$SOURCE_ROOT/tests/device
+mkdir modules
+cat >modules/torch.py <<'END_OF_PYTHON'
+import os
+open(os.environ["IMPORTS"], "a").write(f"{os.getpid()}\n")
+class cuda:
+    is_initialized = staticmethod(lambda: False)
+END_OF_PYTHON
+cat >job.py <<'END_OF_PYTHON'
+import os, subprocess, sys, torch
+kind, steps, tag = sys.argv[1:]
+assert kind != os.environ.get("BROKEN")
+open(os.environ["ROOFTOP_READY"] + tag, "w").close()
+subprocess.run([os.environ["FAKE_JOB"], "wait", os.environ["ROOFTOP_GO"], "spin", "0.01"], check=True)
+print(f"JOB {tag} {kind} 0.010", flush=True)
+END_OF_PYTHON
+export PYTHONPATH="$PWD/modules" IMPORTS="$PWD/imports" FAKE_JOB="$fake_job" SCRIPT="$PWD/job.py"
+export OUT="$PWD/kept" WORK="$PWD/work" SETTLE=1ms PYTHONDONTWRITEBYTECODE=1
+
+# A script through the server, and without it.
+cat >script.py <<'END_OF_PYTHON'
+import os, sys, torch
+print(os.environ["COLOUR"], os.getcwd(), os.getpgrp(), sys.argv[1:], sys.stdin.read(), flush=True)
+sys.exit(7)
+END_OF_PYTHON
+: >imports
+mkfifo hold
+TORCH_FORK=$PWD/socket python3 "$device/torch_fork.py" --serve <hold >served &
+server=$!
+exec 4>hold
+await grep -q ready served
+mkdir elsewhere
+for socket in "$PWD/socket" "$PWD/none"; do
+    (cd elsewhere && printf words | COLOUR=blue TORCH_FORK=$socket \
+        python3 -c 'import os, sys; os.setpgid(0, 0); print("blue", os.getcwd(), os.getpgrp(), flush=True)
+os.execvp("python3", ["python3", *sys.argv[1:]])' "$device/torch_fork.py" ../script.py a b >../out)
+    [ $? -eq 7 ]
+    result $? "the exit status is that of the script"
+    sed "1s/\$/ ['a', 'b'] words/;2d" out >expected
+    sed 1d out >seen
+    expect_same seen expected "so are its environment, folder, process group, words and input"
+done
+[ "$(wc -l <imports)" -eq 2 ]
+result $? 'the server has imported torch once, a script without it by itself'
+cat >script.py <<'END_OF_PYTHON'
+import os, time
+open("alive", "w").write(str(os.getpid()))
+time.sleep(300)
+END_OF_PYTHON
+TORCH_FORK=$PWD/socket python3 "$device/torch_fork.py" script.py &
+caller=$!
+await [ -s alive ]
+kill -9 $caller
+await sh -c '! kill -0 "$(cat alive)"'
+result $? 'a script dies with its caller'
+exec 4>&-
+wait $server
+result $? 'the server ends with its input'
+
+# All steps, with a job of one kind that fails at first.
+: >imports
+BROKEN=mlp expect_exit 1 'a job that fails' python3 "$device/bench.py" iterations trainings
+expect_text out '^== iterations: NOT complete' 'costs its step'
+expect_text out '^== trainings: NOT complete' 'and those that need it'
+expect_exit 0 'bench.py' python3 "$device/bench.py" iterations trainings
+expect_text out '^== trainings: complete' 'goes on where it was'
+sqlite3 work/trainings.bench "SELECT count(*) FROM run WHERE outcome = 'ended'" >out
+expect_text out '^60$' 'every job of every trial ended'
+[ "$(ls kept)" = bench.tar.gz ]
+result $? 'it leaves one file'
+# On another machine, from the archive.
+mv work before
+mv kept/bench.tar.gz .
+: >imports
+expect_exit 0 'from the archive' python3 "$device/bench.py" trainings --from bench.tar.gz
+[ "$(wc -l <imports)" -eq 1 ]
+result $? 'no job is run again'
+finish
