@@ -14,6 +14,10 @@
 
 enum { EVENTS_AT_ONCE = 16, SIGNAL_COUNT = 65 };
 
+/* The thread whose loop takes signals, of its process. */
+static pthread_t taker;
+static pid_t taker_process;
+
 /* Removed watches live on, dead, until the batch of events that may still name them is over. */
 struct watch {
     struct watch *next;
@@ -176,12 +180,36 @@ static void signal_ready(void *context, uint32_t events)
                                                  (int)info.ssi_signo);
 }
 
+/* Runs in a thread that does not block the signal: one of a library's own, or a child before it
+ * becomes another program. */
+static void pass_on(int number)
+{
+    int error = errno;
+    if (getpid() == taker_process)
+        pthread_kill(taker, number);
+    else {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    errno = error;
+}
+
+static int divert(int number)
+{
+    struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+    taker = pthread_self();
+    taker_process = getpid();
+    return sigaction(number, &action, NULL) < 0 ? -errno : 0;
+}
+
 int loop_add_signal(struct loop *loop, int signal, loop_signal_handler handler, void *context)
 {
     sigaddset(&loop->signals, signal);
-    int r = pthread_sigmask(SIG_BLOCK, &loop->signals, NULL);
-    if (r != 0)
-        return -r;
+    int r = -pthread_sigmask(SIG_BLOCK, &loop->signals, NULL);
+    if (r == 0)
+        r = divert(signal);
+    if (r < 0)
+        return r;
     bool first = loop->signal_fd < 0;
     int fd = signalfd(loop->signal_fd, &loop->signals, SFD_NONBLOCK | SFD_CLOEXEC);
     if (fd < 0)

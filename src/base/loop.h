@@ -27,8 +27,8 @@ MUST_CHECK int loop_add_timer(struct loop *loop, struct loop_timer **ret, loop_h
 /* First after `delay` seconds, then each `interval` seconds (0: once). A delay of 0 disarms it. */
 int loop_timer_set(struct loop_timer *timer, double delay, double interval);
 
-/* Blocks the signal for this thread, and so for those that it starts later: call it before any
- * thread is made. */
+/* Blocks the signal for this thread, and so for those that it starts later. Where another thread
+ * does not block it, it is passed on to this one. */
 MUST_CHECK int loop_add_signal(struct loop *loop, int signal, loop_signal_handler handler,
                                void *context);
 

@@ -6,55 +6,28 @@
 
 #include "base/json.h"
 #include "cmd/common.h"
+#include "cmd/job.h"
 #include "share/profile.h"
-#include "share/run.h"
 #include "sol/sol.h"
 #include "store/profiles.h"
 
 static const double MEBI = 1 << 20;
 
 struct settings {
-    const char *name;
-    const char *gpus;
-    const char *source;
-    double wait;
+    struct job_options job;
     bool scaling;
-    bool beside;
 };
 
 static const struct option_row options[] = {
-    {.name = "name",
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct settings, name),
-     .argument = "NAME",
-     .help = "What the profile is called (the command's hash)"},
+    OPTION_JOB_NAME(struct settings, job, "What the profile is called (the command's hash)"),
     {.name = "scaling",
      .kind = OPTION_FLAG,
      .offset = offsetof(struct settings, scaling),
      .help = "Run it again with 25, 50 and 75 % of the SMs, through MPS"},
-    {.name = "gpu",
-     .letter = 'g',
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct settings, gpus),
-     .argument = "GPU[,GPU]",
-     .help = "On one of these: index, UUID or its start, PCI address, MIG UUID"},
-    {.name = "wait",
-     .letter = 'w',
-     .kind = OPTION_DURATION,
-     .offset = offsetof(struct settings, wait),
-     .argument = "TIME",
-     .help = "Wait so long for a GPU"},
-    {.name = "beside",
-     .kind = OPTION_FLAG,
-     .offset = offsetof(struct settings, beside),
-     .help = "Also on GPUs that programs without a slot use"},
-    {.name = "source",
-     .letter = 's',
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct settings, source),
-     .argument = "SOURCE",
-     .help = "What measures it: auto or nvml",
-     .choices = "auto|nvml"},
+    OPTION_JOB_GPU(struct settings, job),
+    OPTION_JOB_WAIT(struct settings, job),
+    OPTION_JOB_BESIDE(struct settings, job),
+    OPTION_JOB_SOURCE(struct settings, job),
     OPTIONS_END,
 };
 
@@ -278,20 +251,12 @@ static void say(const char *text)
     fprintf(stderr, "rooftop profile: %s\n", text);
 }
 
-/* Runs the job once; EXIT_DONE also where the job itself failed. */
+/* EXIT_DONE also where the job itself failed. */
 static int run_once(const struct command *command, const struct run_options *how,
                     struct account *account)
 {
-    struct counter_failure failure;
-    enum run_result result = run_job(how, account, &failure);
-    if (result == RUN_DONE && account->gpu_count > 0)
-        return EXIT_DONE;
-    if (result == RUN_DONE)
-        return EXIT_NO_GPU;
-    run_error(command, "%s", failure.reason[0] ? failure.reason : "it failed");
-    if (failure.advice[0])
-        fprintf(stderr, "%s\n", failure.advice);
-    return result == RUN_WRONG ? EXIT_USAGE : result == RUN_NO_GPU ? EXIT_NO_GPU : EXIT_FAILED;
+    int code = job_run(command, how, account);
+    return code == EXIT_DONE && account->gpu_count == 0 ? EXIT_NO_GPU : code;
 }
 
 static int measure_scaling(const struct command *command, struct run_options how,
@@ -344,24 +309,20 @@ static int measure(const struct command *command, const struct settings *setting
         free(profile);
         return run_error(command, "%s", strerror(ENOMEM));
     }
-    const struct run_options how = {
-        .source = settings->source,
-        .gpus = settings->gpus,
-        .name = settings->name,
+    struct run_options how = {
         .needs_gpu = true,
         .gpu_count = 1,
-        .wait = settings->wait,
-        .beside = settings->beside,
         .command = (const char *const *)argv,
         .say = say,
         .observe = profiler_observe,
         .context = profiler,
     };
+    job_apply(&settings->job, &how);
     struct account account;
     int code = run_once(command, &how, &account);
     int job_code = code == EXIT_DONE ? account.exit_code : 0;
     if (code == EXIT_DONE) {
-        int r = profiler_finish(profiler, &account, settings->name, profile);
+        int r = profiler_finish(profiler, &account, settings->job.name, profile);
         if (r < 0)
             code = run_error(command, "%s",
                              r == -ENODATA ? "it ended before it could be measured" : strerror(-r));

@@ -16,9 +16,9 @@
 #include "monitor/recording.h"
 #include "record/spans.h"
 #include "record/writer.h"
+#include "share/job.h"
 
 static const double TICK = 0.5;
-enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127, EXIT_SIGNAL = 128 };
 
 struct settings {
     struct watch_options watch;
@@ -232,7 +232,7 @@ static void on_child_end(void *context, uint32_t events)
     int status;
     if (waitpid(recorder->child, &status, WNOHANG) <= 0)
         return;
-    recorder->child_code = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_SIGNAL + WTERMSIG(status);
+    recorder->child_code = job_exit_code(status);
     recorder->child = 0;
     loop_stop(recorder->loop, 0);
 }
@@ -254,7 +254,7 @@ static int start_child(struct recorder *recorder, char **argv)
     posix_spawnattr_destroy(&attributes);
     if (error) {
         run_error(recorder->command, "%s: %s", argv[0], strerror(error));
-        return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+        return error == ENOENT ? JOB_EXIT_NOT_FOUND : JOB_EXIT_CANNOT_RUN;
     }
     recorder->child = child;
     recorder->child_fd = pidfd_open(child, 0);

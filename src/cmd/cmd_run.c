@@ -5,33 +5,23 @@
 #include <unistd.h>
 
 #include "base/parse.h"
-#include "cmd/options.h"
-#include "share/run.h"
+#include "cmd/job.h"
 
 struct settings {
-    const char *source;
-    const char *gpus;
+    struct job_options job;
     uint64_t gpu_count;
     const char *sm;
     uint64_t memory;
     bool exclusive;
     bool share;
-    bool beside;
-    double wait;
     double timeout;
     uint64_t retries;
-    const char *name;
     const char *json;
     bool quiet;
 };
 
 static const struct option_row options[] = {
-    {.name = "gpu",
-     .letter = 'g',
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct settings, gpus),
-     .argument = "GPU[,GPU]",
-     .help = "One of these: index, UUID or its start, PCI address, MIG UUID"},
+    OPTION_JOB_GPU(struct settings, job),
     {.name = "gpus",
      .letter = 'n',
      .kind = OPTION_COUNT,
@@ -57,12 +47,7 @@ static const struct option_row options[] = {
      .offset = offsetof(struct settings, memory),
      .argument = "SIZE",
      .help = "Most device memory for all its processes together, shared (by --sm)"},
-    {.name = "wait",
-     .letter = 'w',
-     .kind = OPTION_DURATION,
-     .offset = offsetof(struct settings, wait),
-     .argument = "TIME",
-     .help = "Wait so long for a slot"},
+    OPTION_JOB_WAIT(struct settings, job),
     {.name = "timeout",
      .kind = OPTION_DURATION,
      .offset = offsetof(struct settings, timeout),
@@ -73,15 +58,8 @@ static const struct option_row options[] = {
      .offset = offsetof(struct settings, retries),
      .argument = "N",
      .help = "Run it again, N times at most, where a fault on its shared GPU took it down"},
-    {.name = "beside",
-     .kind = OPTION_FLAG,
-     .offset = offsetof(struct settings, beside),
-     .help = "Also on GPUs that programs without a slot use"},
-    {.name = "name",
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct settings, name),
-     .argument = "NAME",
-     .help = "What `rooftop slots` calls it (the command)"},
+    OPTION_JOB_BESIDE(struct settings, job),
+    OPTION_JOB_NAME(struct settings, job, "What `rooftop slots` calls it (the command)"),
     {.name = "json",
      .letter = 'j',
      .kind = OPTION_FILE,
@@ -93,13 +71,7 @@ static const struct option_row options[] = {
      .kind = OPTION_FLAG,
      .offset = offsetof(struct settings, quiet),
      .help = "No account on standard error"},
-    {.name = "source",
-     .letter = 's',
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct settings, source),
-     .argument = "SOURCE",
-     .help = "What measures it: auto or nvml",
-     .choices = "auto|nvml"},
+    OPTION_JOB_SOURCE(struct settings, job),
     OPTIONS_END,
 };
 
@@ -146,15 +118,8 @@ static void print_account(const struct account *account)
 }
 
 static int report(const struct command *command, const struct settings *settings,
-                  enum run_result result, const struct account *account,
-                  const struct counter_failure *failure)
+                  const struct account *account)
 {
-    if (result != RUN_DONE) {
-        run_error(command, "%s", failure->reason[0] ? failure->reason : "it failed");
-        if (failure->advice[0])
-            fprintf(stderr, "%s\n", failure->advice);
-        return result == RUN_WRONG ? EXIT_USAGE : result == RUN_NO_GPU ? EXIT_NO_GPU : EXIT_FAILED;
-    }
     if (!settings->quiet)
         print_account(account);
     int code = settings->json ? write_json(command, settings->json, account) : EXIT_DONE;
@@ -181,10 +146,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (settings.gpu_count > 1 && (settings.share || limited))
         return usage_error(command, "--gpus: a job on several GPUs has them whole, since one MPS "
                                     "daemon serves one GPU");
-    const struct run_options run_options = {
-        .source = settings.source,
-        .gpus = settings.gpus,
-        .name = settings.name,
+    struct run_options run_options = {
         .mode = settings.share ? RUN_SHARED
                 : limited      ? RUN_EITHER
                                : RUN_EXCLUSIVE,
@@ -192,16 +154,15 @@ static int run(const struct command *command, int argc, char **argv)
         .sm_percent = percent,
         .memory_bytes = settings.memory,
         .timeout = settings.timeout,
-        .wait = settings.wait,
         .victim_retries = (unsigned)(settings.retries > 1000 ? 1000 : settings.retries),
-        .beside = settings.beside,
         .command = (const char *const *)argv + operands,
         .say = say,
     };
+    job_apply(&settings.job, &run_options);
     struct account account;
-    struct counter_failure failure;
-    enum run_result done = run_job(&run_options, &account, &failure);
-    int code = report(command, &settings, done, &account, &failure);
+    int code = job_run(command, &run_options, &account);
+    if (code == EXIT_DONE)
+        code = report(command, &settings, &account);
     run_free(&account);
     return code;
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cmd/common.h"
+#include "cmd/job.h"
 #include "share/gpus.h"
 #include "share/place.h"
 #include "share/slot.h"
@@ -13,31 +14,13 @@ static const double GIBI = 1 << 30;
 
 struct settings {
     const char *format;
-    const char *source;
-    const char *gpus;
+    struct job_options job;
 };
 
 static const struct option_row options[] = {
-    {.name = "format",
-     .letter = 'f',
-     .kind = OPTION_CHOICE,
-     .offset = offsetof(struct settings, format),
-     .argument = "FORMAT",
-     .help = "text or json (text)",
-     .choices = "text|json"},
-    {.name = "gpu",
-     .letter = 'g',
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct settings, gpus),
-     .argument = "GPU[,GPU]",
-     .help = "Only these: index, UUID or its start, PCI address, MIG UUID"},
-    {.name = "source",
-     .letter = 's',
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct settings, source),
-     .argument = "SOURCE",
-     .help = "Where the GPUs are looked up: auto or nvml",
-     .choices = "auto|nvml"},
+    OPTION_FORMAT(struct settings, format, "text or json", "text|json"),
+    OPTION_JOB_GPU(struct settings, job),
+    OPTION_JOB_SOURCE(struct settings, job),
     OPTIONS_END,
 };
 
@@ -158,7 +141,7 @@ static int read_slots(const struct settings *settings, struct slots *ret,
     if (r == 0)
         r = slot_open(&table, folder, failure);
     if (r == 0)
-        r = gpus_open(&monitor, settings->source, settings->gpus, failure);
+        r = gpus_open(&monitor, settings->job.source, settings->job.gpus, failure);
     if (r == 0)
         ret->gpu_count = gpus_list(monitor, table, folder, ret->gpus);
     if (r == 0) {

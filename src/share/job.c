@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +67,10 @@ int job_start(struct job *job, const char *const *argv, const char *const *chang
     int r = pid < 0 ? -errno : 0;
     close(gate[0]);
     if (r == 0) {
+        job->pid_fd = pidfd_open(pid, 0);
+        r = job->pid_fd < 0 ? -errno : 0;
+    }
+    if (r == 0) {
         setpgid(pid, pid);
         if (lease)
             r = slot_begin(slots, lease, pid);
@@ -84,6 +89,8 @@ void job_end(struct job *job)
 {
     if (job->in_front)
         tcsetpgrp(STDIN_FILENO, getpgrp());
+    if (job->pid_fd > 0)
+        close(job->pid_fd);
     *job = (struct job){0};
 }
 

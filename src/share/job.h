@@ -11,6 +11,7 @@
 
 struct job {
     pid_t pid;     /* leads the group; 0: not begun */
+    int pid_fd;    /* tells of its end */
     bool in_front; /* it was given the terminal */
 };
 

@@ -76,8 +76,11 @@ static int take_slot(struct run *run, bool shared, struct counter_failure *failu
         if (!said)
             run_say(run, "waiting for a slot: %s", failure->reason);
         said = true;
-        struct timespec pause = clock_timespec(WAIT_PERIOD);
-        nanosleep(&pause, NULL);
+        int signal = run_pause(WAIT_PERIOD);
+        if (signal) {
+            run->account->exit_code = JOB_EXIT_SIGNAL + signal;
+            return share_fail(failure, -EINTR, "", "a signal ended the wait for a slot");
+        }
         while (monitor_next(run->monitor) == 1)
             ;
     }
@@ -168,7 +171,7 @@ static int enter(struct run *run, struct counter_failure *failure)
         int r = run->gpu_count > 0 ? mps_open(&mps, run->folder, run->gpus[0].uuid, failure) : 0;
         if (r == 0)
             r = enter_shared(run, failure);
-        if (r == 0 || r == -EBUSY || r == -E2BIG || run->options->mode == RUN_SHARED)
+        if (r == 0 || r == -EBUSY || r == -E2BIG || r == -EINTR || run->options->mode == RUN_SHARED)
             return r;
         run_say(run, "no MPS, so it has the GPU to itself: %s", failure->reason);
     }
@@ -265,7 +268,7 @@ static enum run_result run_on_gpus(struct run *run, struct counter_failure *fail
         return RUN_FAILED;
     r = enter(run, failure);
     if (r < 0)
-        return r == -E2BIG ? RUN_WRONG : RUN_NO_GPU;
+        return r == -E2BIG ? RUN_WRONG : r == -EINTR ? RUN_INTERRUPTED : RUN_NO_GPU;
     r = make_account(run);
     if (r == 0)
         r = watch_until_done(run, failure);

@@ -37,9 +37,10 @@ struct run_options {
 };
 
 enum run_result {
-    RUN_DONE,   /* the account says how it ended */
-    RUN_NO_GPU, /* no GPU, no MPS, or no slot: it was not run */
-    RUN_WRONG,  /* the options do not fit this machine */
+    RUN_DONE,        /* the account says how it ended */
+    RUN_NO_GPU,      /* no GPU, no MPS, or no slot: it was not run */
+    RUN_WRONG,       /* the options do not fit this machine */
+    RUN_INTERRUPTED, /* by a signal, before it was run; the account has the exit code */
     RUN_FAILED,
 };
 

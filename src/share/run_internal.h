@@ -45,5 +45,8 @@ void run_say(const struct run *run, const char *format, ...) PRINTF_LIKE(2, 3);
  * and one that does not block a signal could take it: call this before the library is opened. */
 void run_block_signals(void);
 
+/* run_watch.c: waits so long, with those signals blocked; returns the one that came, or 0. */
+int run_pause(double seconds);
+
 /* run_watch.c: runs the command once, under the slot that the run holds. Returns 0 or −errno. */
 MUST_CHECK int run_watch(struct run *run);

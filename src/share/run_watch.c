@@ -74,10 +74,8 @@ static void finish(struct run *run, int status)
 }
 
 /* Orphans of the job are this program's children. */
-static void on_child(void *context, int signal)
+static void reap(struct run *run)
 {
-    (void)signal;
-    struct run *run = context;
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
@@ -85,6 +83,20 @@ static void on_child(void *context, int signal)
             finish(run, status);
     if (run->ended && !tree_has_members(run))
         loop_stop(run->loop, 0);
+}
+
+static void on_child(void *context, int signal)
+{
+    (void)signal;
+    reap(context);
+}
+
+static void on_command_end(void *context, uint32_t events)
+{
+    (void)events;
+    struct run *run = context;
+    loop_remove(run->loop, run->job.pid_fd);
+    reap(run);
 }
 
 static void on_signal(void *context, int signal)
@@ -162,11 +174,8 @@ static void on_frame(void *context, uint32_t events)
     }
 }
 
-/* Who is beside it. */
-static void on_tick(void *context, uint32_t events)
+static void count_neighbours(struct run *run)
 {
-    (void)events;
-    struct run *run = context;
     struct slot_lease *leases = NULL;
     size_t count;
     if (!run->slots || slot_list(run->slots, &leases, &count) < 0)
@@ -179,16 +188,38 @@ static void on_tick(void *context, uint32_t events)
     free(leases);
 }
 
+static void on_tick(void *context, uint32_t events)
+{
+    (void)events;
+    struct run *run = context;
+    count_neighbours(run);
+    reap(run);
+}
+
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+static void list_forwarded(sigset_t *ret)
+{
+    sigemptyset(ret);
+    for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+        sigaddset(ret, forwarded[i]);
+}
 
 void run_block_signals(void)
 {
     sigset_t signals;
-    sigemptyset(&signals);
+    list_forwarded(&signals);
     sigaddset(&signals, SIGCHLD);
-    for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
-        sigaddset(&signals, forwarded[i]);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
+}
+
+int run_pause(double seconds)
+{
+    sigset_t signals;
+    list_forwarded(&signals);
+    struct timespec pause = clock_timespec(seconds);
+    int signal = sigtimedwait(&signals, NULL, &pause);
+    return signal > 0 ? signal : 0;
 }
 
 static int set_up(struct run *run)
@@ -255,11 +286,13 @@ int run_watch(struct run *run)
     for (size_t i = 0; i < SLOT_GPUS; i++)
         run->jobs[i] = 1;
     int r = set_up(run);
-    on_tick(run, 1);
+    count_neighbours(run);
     /* Orphans of the job stay in its tree. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (r == 0)
         r = start(run);
+    if (r == 0)
+        r = loop_add(run->loop, run->job.pid_fd, EPOLLIN, on_command_end, run);
     if (r == 0)
         r = loop_run(run->loop);
     prctl(PR_SET_CHILD_SUBREAPER, 0);

@@ -30,6 +30,13 @@ expect_exit 3 "no room on that GPU" $run --gpu 0 --share --sm 40 --mem 10G -- to
 expect_text err '20 % of its SMs left, 40 % are asked for' "and says why"
 expect_exit 3 "no GPU for itself" $run --gpu 0 -- touch ran
 expect_text err "is held by '(first|second)'" "and names who holds it"
+$run --gpu 0 --wait 1h -- touch ran 2>waits &
+waiting=$!
+await grep -q 'waiting for a slot' waits
+kill -TERM $waiting
+wait $waiting
+[ $? -eq 143 ]
+result $? "a signal ends the wait for a slot"
 expect_exit 0 "the other GPU is free" $run -q --share --sm 40 --mem 10G -- true
 (sleep 0.5; touch end) &
 expect_exit 0 "waiting for a slot" $run -q --gpu 0 --wait 20 -- true

@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "gpu_folder.h"
@@ -34,16 +33,11 @@ enum {
 };
 
 static int server = -1; /* -1: without MPS */
+static int told_to_end[2] = {-1, -1};
 static bool started;
 static double sm = 100;
 static unsigned long long limit; /* 0: none */
 static uint64_t held;
-
-static void nap(double seconds)
-{
-    struct timespec pause = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&pause, NULL);
-}
 
 static uint64_t parse_size(const char *text)
 {
@@ -65,10 +59,25 @@ static void leave(int code)
     _exit(code);
 }
 
+/* SIGTERM may come while the folder is locked: it is obeyed at the next rest. */
 static void on_term(int signal)
 {
     (void)signal;
-    leave(143);
+    if (write(told_to_end[1], "e", 1) != 1)
+        _exit(99);
+}
+
+/* Until `fd` can be read, at most so long. True where it can. */
+static bool await(int fd, double seconds)
+{
+    struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = told_to_end[0], .events = POLLIN}};
+    int ready;
+    do {
+        ready = poll(fds, 2, (int)(seconds * 1000));
+    } while (ready < 0);
+    if (fds[1].revents)
+        leave(143);
+    return fds[0].revents;
 }
 
 static int connect_to_server(void)
@@ -90,6 +99,8 @@ static void start(void)
     if (started)
         return;
     started = true;
+    if (pipe2(told_to_end, O_CLOEXEC) < 0)
+        _exit(99);
     signal(SIGTERM, on_term);
     server = connect_to_server();
     if (server >= 0) {
@@ -111,12 +122,7 @@ static void start(void)
 
 static void look_at_server(double seconds)
 {
-    struct pollfd fd = {.fd = server, .events = POLLIN};
-    if (server < 0) {
-        nap(seconds);
-        return;
-    }
-    if (poll(&fd, 1, (int)(seconds * 1000)) <= 0)
+    if (!await(server, seconds))
         return;
     char answer[64] = "";
     ssize_t got = read(server, answer, sizeof(answer) - 1);
@@ -142,7 +148,7 @@ static void fault(void)
         dprintf(server, "fault\n");
     char answer[64];
     if (server >= 0 && read(server, answer, sizeof(answer)) <= 0)
-        nap(0);
+        printf("no answer\n");
     printf("fault -> 700\n");
     leave(EXIT_FAULT);
 }
@@ -166,7 +172,7 @@ static void obey(const char *word, const char *argument)
     else if (strcmp(word, "touch") == 0)
         close(open(argument, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     else if (strcmp(word, "sleep") == 0)
-        nap(atof(argument));
+        await(-1, atof(argument));
     else if (strcmp(word, "exit") == 0)
         leave(atoi(argument));
     else {

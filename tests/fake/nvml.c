@@ -31,11 +31,13 @@
  *   follow                      the script is read anew when it changes; devices must stay
  *   include FILE                more lines
  *
- * With FAKE_NVML_THREAD in the environment nvmlInit starts a thread that rests.
+ * With FAKE_NVML_THREAD in the environment nvmlInit starts a thread that rests and blocks no
+ * signal.
  *
  * GPM's counters advance each 0.1 s: an interval in which they have not is 0 in all, and DRAM is no
  * number. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +52,8 @@ struct fake_script script;
 static struct timespec script_time;
 static unsigned users; /* nvmlInit less nvmlShutdown */
 static double started;
+static pthread_t thread;
+static bool has_thread;
 
 static double monotonic(void)
 {
@@ -317,6 +321,9 @@ TWO_CALL(nvmlDeviceGetDecoderUtilization)
 /* The real library may start threads too, which take signals that they do not block. */
 static void *rest(void *nothing)
 {
+    sigset_t none;
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
     for (;;)
         pause();
     return nothing;
@@ -324,9 +331,15 @@ static void *rest(void *nothing)
 
 static void start_thread(void)
 {
-    pthread_t thread;
-    if (getenv("FAKE_NVML_THREAD") && pthread_create(&thread, NULL, rest, NULL) == 0)
-        pthread_detach(thread);
+    has_thread = getenv("FAKE_NVML_THREAD") && pthread_create(&thread, NULL, rest, NULL) == 0;
+}
+
+/* Before the library is unloaded. */
+static void end_thread(void)
+{
+    if (has_thread && pthread_cancel(thread) == 0)
+        pthread_join(thread, NULL);
+    has_thread = false;
 }
 
 nvml_return nvmlInit_v2(void)
@@ -354,8 +367,8 @@ nvml_return nvmlShutdown(void)
     struct call call = BEGIN(&script.system, nvmlShutdown, NONE, NONE);
     if (call.result == NVML_NOT_SUPPORTED)
         call.result = NVML_SUCCESS;
-    if (users)
-        users--;
+    if (users && --users == 0)
+        end_thread();
     return end(&call);
 }
 

@@ -1,6 +1,7 @@
 #include "base/loop.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -100,12 +101,56 @@ static void signals_arrive_as_events(void **state)
     loop_free(test.loop);
 }
 
+static void *unblock_all(void *pipe)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+    char byte = 'u';
+    assert_int_equal(write(((int *)pipe)[1], &byte, 1), 1);
+    while (read(((int *)pipe)[2], &byte, 1) != 1)
+        ;
+    return NULL;
+}
+
+static void stop_at_signal(void *context, int signal)
+{
+    struct test *test = context;
+    test->signal = signal;
+    loop_stop(test->loop, 0);
+}
+
+/* A driver's library may have such threads: what it takes must arrive all the same. */
+static void a_thread_that_unblocks_a_signal_does_not_keep_it(void **state)
+{
+    (void)state;
+    struct test test = {0};
+    pthread_t thread;
+    int pipes[4];
+    assert_int_equal(pipe(pipes), 0);
+    assert_int_equal(pipe(pipes + 2), 0);
+    assert_int_equal(loop_new(&test.loop), 0);
+    assert_int_equal(loop_add_signal(test.loop, SIGTERM, stop_at_signal, &test), 0);
+    assert_int_equal(pthread_create(&thread, NULL, unblock_all, pipes), 0);
+    char byte;
+    assert_int_equal(read(pipes[0], &byte, 1), 1);
+    assert_int_equal(kill(getpid(), SIGTERM), 0);
+    assert_int_equal(loop_run(test.loop), 0);
+    assert_int_equal(test.signal, SIGTERM);
+    assert_int_equal(write(pipes[3], "e", 1), 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    loop_free(test.loop);
+    for (int i = 0; i < 4; i++)
+        close(pipes[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_timer_repeats_until_the_loop_is_stopped),
         cmocka_unit_test(a_removed_descriptor_is_not_called_again),
         cmocka_unit_test(signals_arrive_as_events),
+        cmocka_unit_test(a_thread_that_unblocks_a_signal_does_not_keep_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
