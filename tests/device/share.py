@@ -1,7 +1,9 @@
 """MPS on a real GPU: what the control daemon answers, and what its limits do to real clients.
 
-usage: share.py            as root; under four minutes. Prints each command with its answer, then the
-                           findings. Ends every daemon that it started, also on failure."""
+usage: share.py [STEP…]    as root; all steps, where none is named, in under four minutes. Prints each
+                           command with its answer, then the findings. Ends every daemon that it
+                           started, also on failure. Steps: commands limits ends fault users
+       share.py probe      what is not known yet, under 40 s (share_probe.py)"""
 import ctypes
 import glob
 import os
@@ -415,20 +417,32 @@ def other_user(daemon):
     daemon.ask("get_server_list")
 
 
+STEPS = {"commands": (commands_without_server,), "limits": (limits, outside), "ends": (ends,), "fault": (fault,),
+         "users": (full, other_user)}
+
+
 def main():
-    if sys.argv[1:2] == ["client"]:
-        Client().run(sys.argv[2:])
+    words = sys.argv[1:]
+    if words[:1] == ["client"]:
+        Client().run(words[1:])
         return
     if not shutil.which(CONTROL) or not shutil.which("nvidia-smi"):
         print("skipped: no GPU, or no nvidia-cuda-mps-control")
         return
     uuid = subprocess.run(["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"], capture_output=True,
                           text=True).stdout.split()[0]
+    if words == ["probe"]:
+        import share_probe
+
+        share_probe.main(uuid)
+        return
+    if not set(words) <= set(STEPS):
+        sys.exit(__doc__)
     begin = time.time()
     print("compute mode:", subprocess.run(["nvidia-smi", "--query-gpu=compute_mode", "--format=csv,noheader"],
                                           capture_output=True, text=True).stdout.strip())
     print("-v:", subprocess.run([CONTROL, "-v"], capture_output=True, text=True))
-    for parts in ((commands_without_server,), (limits, outside), (ends,), (fault,), (full, other_user)):
+    for parts in (STEPS[word] for word in words or STEPS):
         daemon = Daemon(uuid)
         try:
             for part in parts:
