@@ -11,10 +11,6 @@ import sys
 import gpu
 
 HBM_BYTES = 4.8e12  # datasheet
-SMS, FP32_PER_CYCLE = 132, 256
-# datasheet FLOP/s at the clock it assumes; scaled to the clock of the run
-TENSOR = {"bf16": 989.4e12, "fp16": 989.4e12, "tf32": 494.7e12, "fp8": 1978.9e12, "int8": 1978.9e12}
-DATASHEET_CLOCK = 1830e6
 
 
 def record(path, seconds):
@@ -33,11 +29,7 @@ def truth(phase, clock):
     dtype, flops = phase.get("dtype"), phase.get("tflops", 0) * 1e12
     compute = None
     if flops and phase["name"].startswith("gemm") and clock:
-        if dtype in ("fp32", "fp64"):
-            peak = SMS * FP32_PER_CYCLE * clock  # the FP64 tensor rate is the same
-        else:
-            peak = TENSOR[dtype] / DATASHEET_CLOCK * clock
-        compute = 100 * flops / peak
+        compute = 100 * flops / gpu.known_peak(dtype, clock)
     memory = 100 * phase["gbytes"] * 1e9 / HBM_BYTES if phase.get("gbytes") else None
     return compute, memory
 

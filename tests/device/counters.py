@@ -1,14 +1,29 @@
-"""CUPTI's counters over time and with company: a soak under load, two programs that want them, and
-`rooftop release`. About 95 s.
+"""CUPTI's counters over time and with company.
 
-usage: counters.py [SOAK-SECONDS]"""
+usage: counters.py [SECONDS]     a soak under load, two programs that want them, and `rooftop release`:
+                                 about 95 s
+       counters.py soak SECONDS [continuous|burst|off]
+                                 `rooftop record` at 10 Hz for so long, beside whatever runs: no load of
+                                 its own"""
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 import gpu
+
+
+def helper_of(parent):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            status = open("/proc/%s/status" % pid).read()
+        except OSError:
+            continue
+        if "Name:\trooftop-counter" in status and "PPid:\t%d\n" % parent in status:
+            return int(pid)
+    return None
 
 
 class Watcher:
@@ -27,14 +42,7 @@ class Watcher:
             yield time.time(), json.loads(line)["gpus"][0]
 
     def helper(self):
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                status = open("/proc/%s/status" % pid).read()
-            except OSError:
-                continue
-            if "Name:\trooftop-counter" in status and "PPid:\t%d\n" % self.process.pid in status:
-                return int(pid)
-        return None
+        return helper_of(self.process.pid)
 
     def seconds_until(self, known, limit):
         """Until a frame has the effective clock, or has it not; None where that does not come."""
@@ -117,8 +125,73 @@ def release():
     return None not in (gone, taken, back)
 
 
+class Process:
+    """What a process took, looked at now and then, because it may end."""
+
+    def __init__(self, pid):
+        self.pid, self.start = pid, time.time()
+        self.first_cpu = self.cpu = gpu.cpu_seconds(pid)
+        self.first_memory = self.memory = gpu.memory_mb(pid, "VmRSS")
+
+    def look(self):
+        try:
+            self.cpu, self.memory = gpu.cpu_seconds(self.pid), gpu.memory_mb(self.pid, "VmRSS")
+            self.span = time.time() - self.start
+        except OSError:
+            pass
+
+    def __str__(self):
+        return "%.2f %% of a core, resident %.1f MB, then %.1f MB" % (
+            100 * (self.cpu - self.first_cpu) / self.span, self.first_memory, self.memory)
+
+
+def size_of(recording):
+    return sum(os.path.getsize(path) for path in (recording, recording + "-wal")
+               if os.path.exists(path))
+
+
+def describe_recording(path, mode, seconds):
+    frames = [(f["time"], f["gpus"][0]) for f in gpu.stat("replay:%s@max" % path)]
+    with_clock = [time for time, gpu_ in frames if gpu_["effective_clock_hertz"] is not None]
+    fresh = sum((gpu_["counters_age_seconds"] or 0) < 0.35 for _, gpu_ in frames
+                if gpu_["effective_clock_hertz"] is not None)
+    gap = max((b - a for a, b in zip(with_clock, with_clock[1:])), default=float("nan"))
+    longest = max((b[0] - a[0] for a, b in zip(frames, frames[1:])), default=float("nan"))
+    overflows = [gpu_["counters_overflows_total"] for _, gpu_ in frames]
+    print("%s, %.0f s: %d frames, longest gap %.2f s; %d with the effective clock, longest gap %.2f s; "
+          "%d of them fresh; %s overflows" % (
+              mode, seconds, len(frames), longest, len(with_clock), gap, fresh,
+              next((o for o in reversed(overflows) if o is not None), "unknown")))
+
+
+def soak_beside(seconds, mode):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "soak.roof")
+        record = subprocess.Popen([gpu.ROOFTOP, "record", "--interval", "0.1", "--clock", mode, "--for",
+                                   "%ds" % seconds, "-o", path], stdout=subprocess.DEVNULL)
+        time.sleep(min(10, seconds / 4))  # what the start takes is not what an hour takes
+        parts, helpers, begin, size = {"rooftop": Process(record.pid)}, [], time.time(), size_of(path)
+        while record.poll() is None:
+            helper = helper_of(record.pid)
+            if helper and helper not in helpers:
+                helpers.append(helper)
+                parts["helper %d" % len(helpers)] = Process(helper)
+            for part in parts.values():
+                part.look()
+            span, grown = time.time() - begin, size_of(path) - size
+            time.sleep(0.5)
+        describe_recording(path, mode, seconds)
+        for name, part in parts.items():
+            print("  %s: %s" % (name, part))
+        print("  restarts of the helper: %d; recording: %.1f MB in all, it grew by %.1f MB an hour" % (
+            max(len(helpers) - 1, 0), os.path.getsize(path) / 1e6, grown / span * 3600 / 1e6))
+    return record.returncode
+
+
 def main():
     gpu.require_gpu()
+    if sys.argv[1:2] == ["soak"]:
+        return soak_beside(float(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "continuous")
     load = gpu.product("bf16", 4096, 20)
     time.sleep(1)
     good = soak(float(sys.argv[1]) if len(sys.argv) > 1 else 55)

@@ -77,7 +77,7 @@ def end(process):
 class Load:
     """A CUDA graph replayed by a thread of this process; counts what it did."""
 
-    def __init__(self, step, repeats, flop=0, byte_count=0):
+    def __init__(self, step, repeats, flop=0, byte_count=0, start=True):
         import torch
 
         self.torch = torch
@@ -91,7 +91,9 @@ class Load:
                 step()
         self.repeats, self.flop, self.byte_count = repeats, flop, byte_count
         self.done = 0
-        self.start()
+        self.running = False
+        if start:
+            self.start()
 
     def start(self):
         self.running = True
@@ -109,12 +111,33 @@ class Load:
         self.thread.join()
 
 
-def product(kind, n, repeats):
+def product_step(kind, n):
+    """A function that multiplies two square matrices of a type."""
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
-    dtype = torch.bfloat16 if kind == "bf16" else torch.float32
+    if kind == "int8":
+        a, b = (torch.randint(-8, 8, (n, n), device="cuda", dtype=torch.int8) for _ in range(2))
+        return lambda: torch._int_mm(a, b.t())
+    if kind == "fp8":
+        a, b = (torch.randn(n, n, device="cuda").to(torch.float8_e4m3fn) for _ in range(2))
+        one = torch.ones((), device="cuda")
+        return lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16)
+    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp64": torch.float64}.get(kind, torch.float32)
     a = torch.randn(n, n, device="cuda", dtype=dtype)
     b = torch.randn_like(a)
     c = torch.empty_like(a)
-    return Load(lambda: torch.matmul(a, b, out=c), repeats, flop=2 * n**3)
+    return lambda: torch.matmul(a, b, out=c)
+
+
+def product(kind, n, repeats, start=True):
+    return Load(product_step(kind, n), repeats, flop=2 * n**3, start=start)
+
+
+def known_peak(kind, clock):
+    """FLOP/s that an H200 reaches in a type at a clock in hertz."""
+    if kind in ("fp32", "fp64"):
+        return 132 * 256 * clock  # FP64 in its tensor cores
+    at_datasheet = {"bf16": 989.4e12, "fp16": 989.4e12, "tf32": 494.7e12, "fp8": 1978.9e12,
+                    "int8": 1978.9e12}
+    return at_datasheet[kind] / 1830e6 * clock
