@@ -113,11 +113,18 @@ static bool sleep_until(struct live *live, unsigned long tick)
     return go_on;
 }
 
-static bool all_served(const struct live *live)
+static bool is_stale(const struct worker *worker, double now)
 {
-    for (size_t i = 0; i < live->worker_count; i++)
-        if (live->workers[i].awaited && live->workers[i].done_tick < live->tick)
+    return now - worker->done_at > stale_age(worker->live);
+}
+
+static bool all_served(const struct live *live, double now)
+{
+    for (size_t i = 0; i < live->worker_count; i++) {
+        const struct worker *worker = &live->workers[i];
+        if (worker->awaited && (worker->done_tick < live->tick || is_stale(worker, now)))
             return false;
+    }
     return true;
 }
 
@@ -141,7 +148,7 @@ static void publish(struct worker *worker, unsigned long tick, int error)
     }
     worker->done_tick = tick;
     worker->awaited = error == 0;
-    bool ready = all_served(live);
+    bool ready = all_served(live, clock_monotonic());
     pthread_mutex_unlock(&live->lock);
     if (ready)
         eventfd_write(live->ready_event, 1);
@@ -430,7 +437,7 @@ static void fill_reading(struct worker *worker, double now, struct reading *read
     reading->sample = latest->sample;
     process_list_copy(&reading->processes, &latest->processes);
 
-    if (reading->age > stale_age(worker->live) && reading->state <= READING_OK) {
+    if (is_stale(worker, now) && reading->state <= READING_OK) {
         reading->state = READING_STALE;
         worker->awaited = false;
     }
@@ -452,7 +459,7 @@ static bool is_due(struct live *live, double now)
 {
     if (now < tick_time(live, live->tick))
         return false;
-    if (all_served(live))
+    if (all_served(live, now))
         return true;
     if (now > live->deadline + grace(live) && !live->extended) {
         live->deadline = now + grace(live);

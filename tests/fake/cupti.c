@@ -9,6 +9,7 @@
  *   value TEXT NUMBER           counters whose name holds TEXT have that value; else 0
  *   result CALL NUMBER [DEVICE] the call fails so: enable, availability, config, start, decode
  *   hang CALL [DEVICE]          the call never returns
+ *   hold CALL FILE              the call is logged, and returns when the file is there
  *   overflow N                  the Nth decoding of a session overflows
  *   lock FILE                   one process at a time can configure, as on a real GPU
  *   log FILE                    a line for each Enable and Disable
@@ -44,6 +45,8 @@ static struct script {
     unsigned overflow;
     char log[MAX_TEXT];
     char lock[MAX_TEXT];
+    char held[16];
+    char hold[MAX_TEXT];
     size_t rule_count;
     struct rule rules[MAX_RULES];
 } script;
@@ -88,6 +91,8 @@ static void read_line(const char *line)
         script.overflow = (unsigned)atoi(rest);
     else if (strcmp(word, "lock") == 0)
         sscanf(rest, "%127s", script.lock);
+    else if (strcmp(word, "hold") == 0)
+        sscanf(rest, "%15s %127s", script.held, script.hold);
     else if (strcmp(word, "log") == 0)
         sscanf(rest, "%127s", script.log);
     else if (script.rule_count < MAX_RULES) {
@@ -124,6 +129,11 @@ static void write_log(const char *what, int device)
 
 static int follow(const char *call, int device)
 {
+    if (strcmp(script.held, call) == 0) {
+        write_log(call, device);
+        while (access(script.hold, F_OK) != 0)
+            usleep(1000);
+    }
     for (size_t i = 0; i < script.rule_count; i++) {
         const struct rule *rule = &script.rules[i];
         if (strcmp(rule->text, call) != 0 || (rule->device >= 0 && rule->device != device))

@@ -15,7 +15,7 @@
 #include "record/writer.h"
 #include "scripted.h"
 
-enum { PATIENCE_SECONDS = 20, FRAMES = 5 };
+enum { PATIENCE_SECONDS = 20, FRAMES = 5, ENOUGH_SAMPLES = 10 };
 
 static struct scripted sources[2];
 static size_t opened;
@@ -105,9 +105,10 @@ static void samples_are_written_once(void **state)
     struct studio *studio = *state;
     record_until(studio, 0, READING_OK);
     record_until(studio, 1, READING_OK);
-    for (int i = 0; i < FRAMES; i++)
+    const struct record_writer *writer = recording_writer(studio->recording);
+    while (record_writer_samples(writer) < ENOUGH_SAMPLES)
         record_frame(studio);
-    size_t written = record_writer_samples(recording_writer(studio->recording));
+    size_t written = record_writer_samples(writer);
     struct record_reader *reader = read_back(studio);
     double last[2] = {0};
     size_t gpu, count = 0;
@@ -118,7 +119,6 @@ static void samples_are_written_once(void **state)
         assert_true(sample.value[METRIC_TEMPERATURE] == (double)gpu);
     }
     assert_int_equal(count, written);
-    assert_true(count >= FRAMES);
     record_reader_close(reader);
 }
 
@@ -132,12 +132,17 @@ static void a_lost_device_is_an_outage(void **state)
         record_frame(studio);
     struct record_reader *reader = read_back(studio);
     struct record_outage outage;
-    assert_int_equal(record_reader_outage(reader, 1e11, &outage), 1);
-    assert_int_equal(outage.gpu, 1);
-    assert_string_equal(outage.state, "lost");
-    assert_int_equal(outage.error, -ENODEV);
+    unsigned lost = 0;
+    while (record_reader_outage(reader, 1e11, &outage) == 1) {
+        if (strcmp(outage.state, "stale") == 0)
+            continue; /* a machine that is busy may hold up any thread */
+        assert_int_equal(outage.gpu, 1);
+        assert_string_equal(outage.state, "lost");
+        assert_int_equal(outage.error, -ENODEV);
+        lost++;
+    }
     /* Told once, however long it lasts. */
-    assert_int_equal(record_reader_outage(reader, 1e11, &outage), 0);
+    assert_int_equal(lost, 1);
     record_reader_close(reader);
 }
 

@@ -227,9 +227,10 @@ void overlay_read(struct overlay *overlay, size_t number, struct sample *sample)
         sample_miss(sample, METRIC_EFFECTIVE_CLOCK, device->reason);
         return;
     }
-    double now = clock_monotonic();
     bool wake = false;
     pthread_mutex_lock(&overlay->lock);
+    /* Under the lock, so that no report is younger. */
+    double now = clock_monotonic();
     decide_anew(device, overlay->config.mode, sample);
     ask_for(overlay, device);
     bool same = !device->bursts ||

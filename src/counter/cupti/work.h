@@ -7,7 +7,7 @@
 #include "metric/sample.h"
 
 /* Metrics that tell, all from the source beside CUPTI. */
-enum { WORK_SIGNS = 6, WORK_REMEMBERED = 16 };
+enum { WORK_SIGNS = 6, WORK_REMEMBERED = 64 };
 
 struct work_look {
     double time;             /* monotonic */
