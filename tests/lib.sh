@@ -53,6 +53,20 @@ expect_same() {
     sed 's/^/# /' difference
 }
 
+# await COMMAND…: until it succeeds. Only what is broken makes a test wait for a minute.
+await() {
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 1200 ] || return 1
+        sleep 0.05
+    done
+}
+
+has_ended() {
+    ! kill -0 "$1" 2>/dev/null
+}
+
 # True where a pseudo-terminal can be had; a bare chroot without /dev/pts has none.
 can_open_terminal() {
     script -qec true /dev/null >/dev/null 2>&1 </dev/null

@@ -24,13 +24,3 @@ stage() {
     # Something must have told the fake NVML of its processes once.
     "$fake_job" start
 }
-
-# await COMMAND…: runs it until it succeeds, 10 s at most.
-await() {
-    tries=0
-    until "$@" >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 500 ] || return 1
-        sleep 0.02
-    done
-}

@@ -1,6 +1,7 @@
 #include "share/gpus.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 /* Kept free on a shared device, for the server and for what the driver takes by the way. */
 static const uint64_t RESERVE_BYTES = 1ULL << 30;
-static const double FIRST_FRAME_PATIENCE = 3;
+static const double FIRST_READ_PATIENCE = 3;
 
 static bool has_lease(const struct slot_lease *leases, size_t count, const char *uuid, pid_t pid)
 {
@@ -93,6 +94,28 @@ size_t gpus_list(struct monitor *monitor, struct slot_table *slots, const char *
     return count;
 }
 
+static bool has_silent_device(const struct monitor *monitor)
+{
+    for (size_t i = 0; i < monitor_count(monitor); i++) {
+        enum reading_state state = monitor_reading(monitor, i)->state;
+        if (state == READING_NONE || state == READING_STALE)
+            return true;
+    }
+    return false;
+}
+
+/* What uses a device is not known before it has been read: on a busy host a frame may come without
+ * it. */
+static int await_devices(struct monitor *monitor)
+{
+    double until = clock_monotonic() + FIRST_READ_PATIENCE;
+    int r;
+    do {
+        r = monitor_wait(monitor, fmax(until - clock_monotonic(), 0));
+    } while (r == -EINTR || (r == 1 && has_silent_device(monitor)));
+    return r;
+}
+
 int gpus_open(struct monitor **ret, const char *source, const char *gpus,
               struct counter_failure *failure)
 {
@@ -109,10 +132,7 @@ int gpus_open(struct monitor **ret, const char *source, const char *gpus,
     int r = monitor_open(&monitor, &config, failure);
     if (r < 0)
         return r;
-    double until = clock_monotonic() + FIRST_FRAME_PATIENCE;
-    do {
-        r = monitor_wait(monitor, until - clock_monotonic());
-    } while (r == -EINTR);
+    r = await_devices(monitor);
     if (r >= 0 && monitor_count(monitor) > 0) {
         *ret = monitor;
         return 0;

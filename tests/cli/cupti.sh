@@ -11,12 +11,7 @@ unset ROOFTOP_SOURCE
 
 # wait_for PATTERN FILE: until a line matches.
 wait_for() {
-    tries=0
-    until grep -Eq "$1" "$2" 2>/dev/null || [ $tries -ge 400 ]; do
-        sleep 0.05
-        tries=$((tries + 1))
-    done
-    grep -Eq "$1" "$2"
+    await grep -Eq "$1" "$2"
 }
 
 columns=effective_clock_hertz,l2_active_ratio,tensor_active_ratio,counters_share_ratio
@@ -41,12 +36,7 @@ all_off() {
 echo 'gpu h200' >nvml
 printf 'value gpc__cycles 1.5e9\nvalue pct_of 40\nlog %s/log\n' "$PWD" >counters
 stat_until ',1\.5e\+09,0\.4,0\.935,0\.02' "auto adds the clock and L2 to what GPM measures, in bursts"
-tries=0
-until all_off || [ $tries -ge 200 ]; do
-    sleep 0.05
-    tries=$((tries + 1))
-done
-all_off
+await all_off
 result $? "the counters are off when it has ended"
 rm log
 

@@ -10,16 +10,6 @@ stat_of() {
     "$ROOFTOP" stat --source "replay:$1@max" --interval 0.1 --format json --processes
 }
 
-# attempts CONDITION…: true as soon as the command is, within ten seconds.
-attempts() {
-    tries=0
-    until "$@"; do
-        tries=$((tries + 1))
-        [ $tries -lt 200 ] || return 1
-        sleep 0.05
-    done
-}
-
 has_socket() {
     [ -n "$(ls "$scratch/rooftop" 2>/dev/null)" ]
 }
@@ -112,7 +102,7 @@ expect_exit 2 "a mark with an empty name" "$ROOFTOP" mark ''
 
 "$ROOFTOP" record -s "replay:$h200" -o live.roof 2>live.err &
 recorder=$!
-attempts has_socket
+await has_socket
 result $? "a recorder opens its socket"
 [ "$(stat -c %a "$scratch/rooftop")" = 700 ]
 result $? "in a folder that others cannot enter"
@@ -128,7 +118,7 @@ result $? "the socket is gone with its recorder"
 
 "$ROOFTOP" record -s "replay:$h200" -o killed.roof 2>/dev/null &
 recorder=$!
-attempts has_socket
+await has_socket
 kill -KILL $recorder
 wait $recorder 2>/dev/null
 has_socket

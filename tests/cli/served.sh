@@ -22,11 +22,7 @@ END
 cp "$BUILD_ROOT/tests/tools/canned_server" vllm
 ./vllm serve "$PWD/model" --answers answers &
 server=$!
-tries=0
-while [ ! -e answers/ready ] && [ $tries -lt 100 ]; do
-    tries=$((tries + 1))
-    sleep 0.05
-done
+await [ -e answers/ready ]
 printf 'gpu h200\nprocesses compute %d:1000000\n' "$server" >script
 
 expect_exit 0 "a server that holds a GPU" "$ROOFTOP" served --source nvml --interval 0.1
