@@ -206,15 +206,10 @@ static void find_model(struct served_case *found)
 {
     const char *names[] = {found->state.folder, found->server->model, found->state.model};
     snprintf(found->no_model, sizeof(found->no_model),
-             "no config.json of it was found that this user may read");
-    for (size_t i = 0; i < ARRAY_SIZE(names) && !found->has_model; i++) {
-        char *text = NULL;
-        ssize_t length = server_read_config("", found->server->pid, names[i], &text);
-        found->has_model =
-            length >= 0 && model_parse(text, (size_t)length, &found->model, found->no_model,
-                                       sizeof(found->no_model)) == 0;
-        free(text);
-    }
+             "no config.json or GGUF file of it was found that this user may read");
+    for (size_t i = 0; i < ARRAY_SIZE(names) && !found->has_model; i++)
+        found->has_model = server_read_shape("", found->server->pid, names[i], &found->model,
+                                             found->no_model, sizeof(found->no_model)) == 0;
     if (!found->has_model)
         adopt_size(found);
     else if (found->server->kv_in_8_bits)

@@ -36,6 +36,12 @@ static void put_gpus(const struct served_case *found, struct strbuf *out)
         strbuf_printf(out, "%s%u", i > 0 ? ", " : "", found->gpus[i]);
 }
 
+static void put_parameters(double parameters, struct strbuf *out)
+{
+    bool large = parameters >= 0.05e9;
+    strbuf_printf(out, "%.1f %s", parameters / (large ? 1e9 : 1e6), large ? "billion" : "million");
+}
+
 static void put_model(const struct served_case *found, struct strbuf *out)
 {
     const char *name = found->state.model[0] ? found->state.model
@@ -47,9 +53,14 @@ static void put_model(const struct served_case *found, struct strbuf *out)
         return;
     }
     const struct served_model *model = &found->model;
-    strbuf_printf(out, ", %.1f billion parameters", served_parameters(model) / 1e9);
-    if (model->experts > 0)
-        strbuf_printf(out, " (%.1f billion a token)", served_active_parameters(model) / 1e9);
+    strbuf_puts(out, ", ");
+    put_parameters(served_parameters(model), out);
+    strbuf_puts(out, " parameters");
+    if (model->experts > 0) {
+        strbuf_puts(out, " (");
+        put_parameters(served_active_parameters(model), out);
+        strbuf_puts(out, " a token)");
+    }
     if (!found->shapeless)
         strbuf_printf(out, ", %.0f KiB of KV cache a token", served_kv_bytes(model) / 1024);
     strbuf_putc(out, '\n');

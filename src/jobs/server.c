@@ -37,7 +37,7 @@ static const struct engine {
                     {NULL},
                     {"--model-id"}},
     [SERVER_LLAMA_CPP] = {"llama.cpp", 8080, {"llama-server"}, {NULL}, {"--model", "-m"}},
-    [SERVER_OLLAMA] = {"Ollama", 11434, {"ollama"}, {NULL}, {NULL}},
+    [SERVER_OLLAMA] = {"Ollama", 11434, {"ollama"}, {NULL}, {"--model"}},
 };
 
 const char *server_engine_name(enum server_engine engine)
@@ -69,7 +69,14 @@ static bool read_proc_file(const char *root, pid_t pid, const char *name, struct
     return length > 0;
 }
 
-static bool is_program(const char *argument, const struct engine *engine)
+/* "llama serve" is llama.cpp's server in the program of all its tools. */
+static bool is_llama_serve(const char *name, const char *next)
+{
+    return strcmp(name, "llama") == 0 && next &&
+           (strcmp(next, "serve") == 0 || strcmp(next, "server") == 0);
+}
+
+static bool is_program(const char *argument, const char *next, const struct engine *engine)
 {
     const char *slash = strrchr(argument, '/');
     const char *name = slash ? slash + 1 : argument;
@@ -79,7 +86,7 @@ static bool is_program(const char *argument, const struct engine *engine)
     for (size_t i = 0; i < ARRAY_SIZE(engine->starts) && engine->starts[i]; i++)
         if (strncmp(argument, engine->starts[i], strlen(engine->starts[i])) == 0)
             return true;
-    return false;
+    return engine == &engines[SERVER_LLAMA_CPP] && is_llama_serve(name, next);
 }
 
 /* The program, or of an interpreter the script or module: "python3 -u -m vllm.entrypoints…". */
@@ -99,7 +106,7 @@ static bool find_engine(const struct command *command, enum server_engine *ret)
 {
     const char *program = program_of(command);
     for (size_t i = 0; program && i < SERVER_ENGINE_COUNT; i++)
-        if (is_program(program, &engines[i])) {
+        if (is_program(program, next_argument(command, program), &engines[i])) {
             *ret = (enum server_engine)i;
             return true;
         }
@@ -171,31 +178,54 @@ static const char *find_model(const struct command *command, enum server_engine 
     return "";
 }
 
+static bool has_kv_in_8_bits(const struct command *command)
+{
+    static const char *const options[] = {"--kv-cache-dtype", "--cache-type-k", "-ctk"};
+    static const char *const types[] = {"fp8", "int8", "q8_0"};
+    for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+        const char *type = option_of(command, options[i]);
+        for (size_t k = 0; type && k < ARRAY_SIZE(types); k++)
+            if (strstr(type, types[k]))
+                return true;
+    }
+    return false;
+}
+
 static void fill_server(const char *root, pid_t pid, enum server_engine engine,
                         const struct command *command, struct server *ret)
 {
     *ret = (struct server){.engine = engine, .pid = pid};
     ret->port = find_port(root, pid, engine, command);
     utf8_clean(ret->model, sizeof(ret->model), find_model(command, engine));
-    const char *kv = option_of(command, "--kv-cache-dtype");
-    ret->kv_in_8_bits = kv && (strstr(kv, "fp8") || strstr(kv, "int8"));
+    ret->kv_in_8_bits = has_kv_in_8_bits(command);
     server_find_socket(root, ret);
 }
 
-/* The oldest of its ancestors, or itself, that is a part of an inference server. */
+/* A router of llama.cpp starts a whole server for each model: that one counts. */
+static bool is_only_router(bool found, enum server_engine engine, enum server_engine candidate)
+{
+    return found && engine == SERVER_LLAMA_CPP && candidate == SERVER_LLAMA_CPP;
+}
+
+/* The oldest of its ancestors, or itself, that is a part of an inference server. A process that it
+ * started may be the one that names the model. */
 static bool find_first(const char *root, pid_t pid, struct server *ret)
 {
     struct command found = {0};
     enum server_engine engine = SERVER_VLLM;
     pid_t first = 0;
+    char model[SERVER_NAME_SIZE] = "";
     for (int i = 0; i < MOST_ANCESTORS && pid > 1; i++) {
         struct command command = {0};
         enum server_engine candidate;
-        if (read_proc_file(root, pid, "cmdline", &command) && find_engine(&command, &candidate)) {
+        if (read_proc_file(root, pid, "cmdline", &command) && find_engine(&command, &candidate) &&
+            !is_only_router(first > 0, engine, candidate)) {
             free(found.text);
             found = command;
             engine = candidate;
             first = pid;
+            if (!model[0])
+                utf8_clean(model, sizeof(model), find_model(&command, candidate));
         } else
             free(command.text);
         struct proc_identity identity;
@@ -203,8 +233,11 @@ static bool find_first(const char *root, pid_t pid, struct server *ret)
             break;
         pid = identity.parent;
     }
-    if (first > 0)
+    if (first > 0) {
         fill_server(root, first, engine, &found, ret);
+        if (!ret->model[0])
+            memcpy(ret->model, model, sizeof(model));
+    }
     free(found.text);
     return first > 0;
 }

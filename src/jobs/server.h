@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/util.h"
+#include "sol/served.h"
 
 enum server_engine {
     SERVER_VLLM,
@@ -53,7 +54,7 @@ struct server_state {
 void server_state_reset(struct server_state *state);
 
 /* The requests that an engine answers: {path, what it is}. Pure functions over any text. */
-enum server_answer { ANSWER_MODELS, ANSWER_METRICS, ANSWER_INFO };
+enum server_answer { ANSWER_MODELS, ANSWER_METRICS, ANSWER_INFO, ANSWER_REQUESTS };
 struct server_question {
     const char *path;
     enum server_answer answer;
@@ -72,3 +73,8 @@ MUST_CHECK int server_ask(const struct server *server, double patience, struct s
 /* Reads the config.json of the model `name` as the process `pid` sees the disk: a folder, or a name
  * of Hugging Face's hub in its cache. The caller frees *ret. Returns the length or −errno. */
 MUST_CHECK ssize_t server_read_config(const char *root, pid_t pid, const char *name, char **ret);
+
+/* The model's shape, from that file or from a GGUF file of that name. Returns 0 or −errno; `why` is
+ * filled where there was a file, and it does not tell. */
+MUST_CHECK int server_read_shape(const char *root, pid_t pid, const char *name,
+                                 struct served_model *ret, char *why, size_t why_size);

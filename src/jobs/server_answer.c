@@ -11,17 +11,20 @@
 #include "jobs/server.h"
 #include "jobs/server_http.h"
 
+/* In each list a question whose answer is already known is left out. */
 static const struct server_question questions_of_vllm[] = {
     {"/v1/models", ANSWER_MODELS}, {"/metrics", ANSWER_METRICS}, {NULL, ANSWER_INFO}};
-static const struct server_question questions_of_sglang[] = {{"/get_model_info", ANSWER_INFO},
-                                                             {"/v1/models", ANSWER_MODELS},
-                                                             {"/metrics", ANSWER_METRICS},
-                                                             {NULL, ANSWER_INFO}};
+/* /model_info and /v1/loads are the newer names. */
+static const struct server_question questions_of_sglang[] = {
+    {"/model_info", ANSWER_INFO}, {"/get_model_info", ANSWER_INFO}, {"/v1/models", ANSWER_MODELS},
+    {"/metrics", ANSWER_METRICS}, {"/v1/loads", ANSWER_REQUESTS},   {"/get_load", ANSWER_REQUESTS},
+    {NULL, ANSWER_INFO}};
 static const struct server_question questions_of_tgi[] = {
     {"/info", ANSWER_INFO}, {"/metrics", ANSWER_METRICS}, {NULL, ANSWER_INFO}};
 static const struct server_question questions_of_llama_cpp[] = {{"/props", ANSWER_INFO},
                                                                 {"/v1/models", ANSWER_MODELS},
                                                                 {"/metrics", ANSWER_METRICS},
+                                                                {"/slots", ANSWER_REQUESTS},
                                                                 {NULL, ANSWER_INFO}};
 static const struct server_question questions_of_ollama[] = {{"/api/ps", ANSWER_INFO},
                                                              {NULL, ANSWER_INFO}};
@@ -49,12 +52,16 @@ void server_state_reset(struct server_state *state)
                                    .bits = NAN};
 }
 
-/* Ranks of tensor parallelism tell each the same. */
+/* Ranks that share the layers or the matrices of a model tell each the same. */
 static bool is_of_another_rank(const char *labels, const char *end)
 {
-    static const char rank[] = "tp_rank=\"";
-    const char *found = strstr(labels, rank);
-    return found && found < end && strncmp(found + sizeof(rank) - 1, "0\"", 2) != 0;
+    static const char *const ranks[] = {"tp_rank=\"", "pp_rank=\""};
+    for (size_t i = 0; i < ARRAY_SIZE(ranks); i++) {
+        const char *found = strstr(labels, ranks[i]);
+        if (found && found < end && strncmp(found + strlen(ranks[i]), "0\"", 2) != 0)
+            return true;
+    }
+    return false;
 }
 
 /* The value of a series' line behind its name and labels, or false. */
@@ -222,7 +229,7 @@ static bool take_models(const json_t *top, struct server_state *state)
     return take_string(model, "id", state->model);
 }
 
-/* "8.0B", "137M"; and of "Q4_K_M" the 4. */
+/* "8.0B", "137M"; and of "Q4_K_M" and "MXFP4" the 4. */
 static double parameters_of(const char *text)
 {
     char *end;
@@ -233,10 +240,8 @@ static double parameters_of(const char *text)
 
 static double bits_of(const char *text)
 {
-    double bits = NAN;
     const char *digits = strpbrk(text, "0123456789");
-    if ((text[0] == 'Q' || text[0] == 'F' || text[0] == 'B' || text[0] == 'I') && digits)
-        bits = strtod(digits, NULL);
+    double bits = digits ? strtod(digits, NULL) : NAN;
     return bits >= 1 && bits <= 32 ? bits : NAN;
 }
 
@@ -265,11 +270,95 @@ static bool take_info(enum server_engine engine, const json_t *top, struct serve
         memcpy(state->model, state->folder, sizeof(state->model));
         return true;
     case SERVER_LLAMA_CPP:
+        /* Asked for more, one that has put its model away would load it again. */
+        if (json_is_true(json_object_get(top, "is_sleeping")))
+            state->running = 0;
         return take_string(top, "model_path", state->model);
     case SERVER_OLLAMA:
         return take_ollama(top, state);
     default:
         return false;
+    }
+}
+
+static double count_of(const json_t *object, const char *name)
+{
+    double value = json_number_value(json_object_get(object, name));
+    return json_is_number(json_object_get(object, name)) && value >= 0 && value <= 1e15 ? value
+                                                                                        : NAN;
+}
+
+/* llama.cpp's slots. Versions before that of n_prompt_tokens called it n_past. */
+static bool take_slots(const json_t *slots, struct server_state *state)
+{
+    double running = 0, tokens = 0;
+    size_t i;
+    const json_t *slot;
+    json_array_foreach(slots, i, slot)
+    {
+        const json_t *processing = json_object_get(slot, "is_processing");
+        if (!json_is_boolean(processing))
+            return false;
+        if (json_is_false(processing))
+            continue;
+        double seen = count_of(slot, "n_prompt_tokens");
+        tokens += isnan(seen) ? count_of(slot, "n_past") : seen;
+        running++;
+    }
+    if (json_array_size(slots) == 0)
+        return false;
+    state->running = running;
+    state->context = per_request(tokens, running);
+    return true;
+}
+
+/* SGLang's ranks of data parallelism: /v1/loads, or the array of /get_load, whose tokens are also
+ * those of waiting requests. */
+static bool take_loads(const json_t *top, struct server_state *state)
+{
+    const json_t *loads = json_is_array(top) ? top : json_object_get(top, "loads");
+    double running = 0, waiting = 0, tokens = 0;
+    size_t i;
+    const json_t *load;
+    json_array_foreach(loads, i, load)
+    {
+        double others = count_of(load, "num_waiting_reqs");
+        double own = count_of(load, "num_running_reqs");
+        double used = count_of(load, "num_used_tokens");
+        running += isnan(own) ? count_of(load, "num_reqs") - others : own;
+        tokens += isnan(used) && others == 0 ? count_of(load, "num_tokens") : used;
+        waiting += others;
+    }
+    if (json_array_size(loads) == 0 || !(running >= 0))
+        return false;
+    state->running = running;
+    state->waiting = waiting;
+    state->context = per_request(tokens, running);
+    return true;
+}
+
+static bool take_requests(enum server_engine engine, const json_t *top, struct server_state *state)
+{
+    switch (engine) {
+    case SERVER_SGLANG:
+        return take_loads(top, state);
+    case SERVER_LLAMA_CPP:
+        return take_slots(top, state);
+    default:
+        return false;
+    }
+}
+
+static bool take_json(enum server_engine engine, enum server_answer answer, const json_t *top,
+                      struct server_state *state)
+{
+    switch (answer) {
+    case ANSWER_MODELS:
+        return take_models(top, state);
+    case ANSWER_REQUESTS:
+        return take_requests(engine, top, state);
+    default:
+        return take_info(engine, top, state);
     }
 }
 
@@ -280,7 +369,7 @@ bool server_take(enum server_engine engine, enum server_answer answer, const cha
         return strlen(text) == length && take_metrics(engine, text, state);
     json_error_t error;
     json_t *top = json_loadb(text, length, 0, &error);
-    bool taken = answer == ANSWER_MODELS ? take_models(top, state) : take_info(engine, top, state);
+    bool taken = take_json(engine, answer, top, state);
     json_decref(top);
     return taken;
 }
@@ -295,6 +384,18 @@ static void say(char *why, size_t size, const char *path, int r)
         snprintf(why, size, "%s: %s", path, strerror(-r));
 }
 
+static bool is_told(enum server_answer answer, const struct server_state *state)
+{
+    switch (answer) {
+    case ANSWER_INFO:
+        return state->model[0] != '\0';
+    case ANSWER_REQUESTS:
+        return state->running == 0 || !isnan(state->context);
+    default:
+        return false;
+    }
+}
+
 int server_ask(const struct server *server, double patience, struct server_state *state, char *why,
                size_t why_size)
 {
@@ -305,6 +406,8 @@ int server_ask(const struct server *server, double patience, struct server_state
     const struct server_question *question = server_questions(server->engine);
     for (; question->path; question++) {
         struct strbuf body = {0};
+        if (is_told(question->answer, state))
+            continue;
         int r = server_get(server->ipv6, server->port, question->path, until, &body);
         if (r == 200 &&
             server_take(server->engine, question->answer, strbuf_text(&body), body.length, state))

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "jobs/gguf.h"
+#include "jobs/model.h"
 #include "jobs/server.h"
 
 enum { CONFIG_SIZE = 1 << 20, ENVIRONMENT_SIZE = 65536 };
@@ -15,6 +17,10 @@ enum { CONFIG_SIZE = 1 << 20, ENVIRONMENT_SIZE = 65536 };
 /* As the process sees it: its root may be another, in a container. Returns 0 or -ENAMETOOLONG. */
 static int path_of(const char *root, pid_t pid, const char *path, char *ret, size_t size)
 {
+    if (path[0] != '/') {
+        int length = snprintf(ret, size, "%s/proc/%d/cwd/%s", root, (int)pid, path);
+        return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+    }
     snprintf(ret, size, "%s/proc/%d/root", root, (int)pid);
     int length = access(ret, X_OK) == 0
                      ? snprintf(ret, size, "%s/proc/%d/root%s", root, (int)pid, path)
@@ -23,25 +29,50 @@ static int path_of(const char *root, pid_t pid, const char *path, char *ret, siz
 }
 
 /* What stands there may be anything, so that it is opened without waiting and must be a file. */
-static ssize_t read_file(const char *path, char **ret)
+static int open_file(const char *path, off_t *ret_size)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     struct stat status;
     if (fd < 0)
         return -errno;
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size >= CONFIG_SIZE) {
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
         close(fd);
         return -EINVAL;
     }
-    char *text = malloc(CONFIG_SIZE);
-    ssize_t length = text ? read(fd, text, CONFIG_SIZE - 1) : -1;
-    close(fd);
+    *ret_size = status.st_size;
+    return fd;
+}
+
+/* The first `most` bytes, with a NUL behind them. */
+static ssize_t read_head(int fd, size_t most, char **ret)
+{
+    char *text = malloc(most + 1);
+    ssize_t length = text ? 0 : -ENOMEM;
+    while (length >= 0 && (size_t)length < most) {
+        ssize_t got = read(fd, text + length, most - (size_t)length);
+        if (got < 0)
+            length = -errno;
+        if (got <= 0)
+            break;
+        length += got;
+    }
     if (length < 0) {
         free(text);
-        return -EIO;
+        return length;
     }
     text[length] = '\0';
     *ret = text;
+    return length;
+}
+
+static ssize_t read_file(const char *path, char **ret)
+{
+    off_t size;
+    int fd = open_file(path, &size);
+    if (fd < 0)
+        return fd;
+    ssize_t length = size < CONFIG_SIZE ? read_head(fd, CONFIG_SIZE - 1, ret) : -EINVAL;
+    close(fd);
     return length;
 }
 
@@ -118,4 +149,38 @@ ssize_t server_read_config(const char *root, pid_t pid, const char *name, char *
     snprintf(folder, sizeof(folder), "%s/config.json", name);
     int r = path_of(root, pid, folder, path, sizeof(path));
     return r < 0 ? r : read_file(path, ret);
+}
+
+/* "/m/qwen.gguf"; of Ollama "/home/a/.ollama/models/blobs/sha256-…". */
+static bool names_gguf(const char *name)
+{
+    size_t length = strlen(name);
+    return (length > 5 && strcmp(name + length - 5, ".gguf") == 0) || strstr(name, "/sha256-");
+}
+
+static int read_gguf(const char *root, pid_t pid, const char *name, struct served_model *ret,
+                     char *why, size_t why_size)
+{
+    char path[PATH_MAX];
+    CLEANUP_FREE char *head = NULL;
+    off_t size = 0;
+    int fd = path_of(root, pid, name, path, sizeof(path));
+    if (fd == 0)
+        fd = open_file(path, &size);
+    if (fd < 0)
+        return fd;
+    ssize_t length = read_head(fd, GGUF_HEAD_BYTES, &head);
+    close(fd);
+    return length < 0 ? (int)length
+                      : gguf_parse(head, (size_t)length, (double)size, ret, why, why_size);
+}
+
+int server_read_shape(const char *root, pid_t pid, const char *name, struct served_model *ret,
+                      char *why, size_t why_size)
+{
+    if (names_gguf(name))
+        return read_gguf(root, pid, name, ret, why, why_size);
+    CLEANUP_FREE char *text = NULL;
+    ssize_t length = server_read_config(root, pid, name, &text);
+    return length < 0 ? (int)length : model_parse(text, (size_t)length, ret, why, why_size);
 }

@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct server_state state;
     server_state_reset(&state);
     server_take((enum server_engine)(data[0] % SERVER_ENGINE_COUNT),
-                (enum server_answer)(data[0] / SERVER_ENGINE_COUNT % (ANSWER_INFO + 1)), text,
+                (enum server_answer)(data[0] / SERVER_ENGINE_COUNT % (ANSWER_REQUESTS + 1)), text,
                 size - 1, &state);
     must_be_text(state.model);
     must_be_text(state.folder);

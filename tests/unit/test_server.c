@@ -81,12 +81,15 @@ static void finds_each_engine_from_the_process_that_holds_the_gpu(void **state)
     put_socket(40, 11434);
     put_process(50, 1, "/opt/llama-server -m /m/qwen.gguf --port 8081");
     put_process(60, 1, "python3 train.py --name vllm");
+    put_process(90, 1, "/opt/llama serve --port 9000 --models-dir /m");
+    put_process(91, 90, "/opt/llama serve --port 9001 -m /m/small.gguf -ctk q8_0");
+    put_process(92, 1, "/opt/llama cli -m /m/small.gguf");
 
-    pid_t pids[] = {13, 12, 21, 31, 41, 50, 60, 999};
+    pid_t pids[] = {13, 12, 21, 31, 41, 50, 60, 91, 92, 999};
     int belongs[ARRAY_SIZE(pids)];
     struct server servers[8];
-    assert_int_equal(servers_find(root, pids, ARRAY_SIZE(pids), servers, 8, belongs), 5);
-    static const int expected[] = {0, 0, 1, 2, 3, 4, -1, -1};
+    assert_int_equal(servers_find(root, pids, ARRAY_SIZE(pids), servers, 8, belongs), 6);
+    static const int expected[] = {0, 0, 1, 2, 3, 4, -1, 5, -1, -1};
     assert_memory_equal(belongs, expected, sizeof(expected));
 
     assert_int_equal(servers[0].engine, SERVER_VLLM);
@@ -101,12 +104,16 @@ static void finds_each_engine_from_the_process_that_holds_the_gpu(void **state)
     assert_int_equal(servers[2].engine, SERVER_TGI);
     assert_true(servers[2].reachable && servers[2].ipv6); /* by its child, the router */
     assert_int_equal(servers[3].engine, SERVER_OLLAMA);
-    assert_int_equal(servers[3].port, 11434); /* not the runner's */
+    assert_int_equal(servers[3].port, 11434);                 /* not the runner's */
+    assert_string_equal(servers[3].model, "/blobs/sha256-1"); /* but its model */
     assert_true(servers[3].reachable);
     assert_int_equal(servers[4].engine, SERVER_LLAMA_CPP);
     assert_int_equal(servers[4].port, 8081);
     assert_false(servers[4].reachable);
     assert_non_null(strstr(servers[4].silence, "does not listen on port 8081"));
+    assert_int_equal(servers[5].pid, 91); /* of a router the server of the model */
+    assert_int_equal(servers[5].port, 9001);
+    assert_true(servers[5].kv_in_8_bits);
 }
 
 static void asks_nobody_who_merely_has_the_port(void **state)
@@ -220,12 +227,89 @@ static void reads_the_other_engines(void **unused)
                      "{\"models\":[{\"name\":\"llama3.2:latest\",\"model\":\"llama3.2:latest\","
                      "\"size\":4089352192,\"digest\":\"a\",\"details\":{\"parent_model\":\"\","
                      "\"format\":\"gguf\",\"family\":\"llama\",\"parameter_size\":\"3.2B\","
-                     "\"quantization_level\":\"Q4_K_M\"},\"expires_at\":\"2026-06-04T14:38:31Z\","
+                     "\"quantization_level\":\"MXFP4\"},\"expires_at\":\"2026-06-04T14:38:31Z\","
                      "\"size_vram\":4089352192}]}",
                      &state));
     assert_string_equal(state.model, "llama3.2:latest");
     assert_near(state.parameters, 3.2e9, 1);
     assert_near(state.bits, 4, 0);
+}
+
+/* Recorded from llama-server v0.4.0 (the sources that node-llama-cpp 3.21.1 carries) while it wrote
+ * for two requests, params left out. */
+static const char LLAMA_PROPS[] =
+    "{\"default_generation_settings\":{\"params\":{},\"n_ctx\":512},\"total_slots\":3,"
+    "\"model_alias\":\"tiny.gguf\",\"model_ftype\":\"all F32\",\"model_path\":"
+    "\"/tmp/tiny.gguf\",\"endpoint_slots\":true,\"endpoint_props\":false,"
+    "\"endpoint_metrics\":true,\"is_sleeping\":false}";
+static const char LLAMA_SLOTS[] =
+    "[{\"id\":0,\"n_ctx\":512,\"speculative\":false,\"is_processing\":true,\"id_task\":14,"
+    "\"n_prompt_tokens\":359,\"n_prompt_tokens_processed\":43,\"n_prompt_tokens_cache\":0,"
+    "\"params\":{\"seed\":4294967295},\"next_token\":[{\"has_next_token\":true,"
+    "\"has_new_line\":false,\"n_remain\":84,\"n_decoded\":316}]},"
+    "{\"id\":1,\"n_ctx\":512,\"speculative\":false,\"is_processing\":true,\"id_task\":12,"
+    "\"n_prompt_tokens\":361,\"n_prompt_tokens_processed\":34,\"n_prompt_tokens_cache\":9,"
+    "\"next_token\":[{\"n_decoded\":318}]},"
+    "{\"id\":2,\"n_ctx\":512,\"speculative\":false,\"is_processing\":false,\"id_task\":3,"
+    "\"n_prompt_tokens\":442,\"next_token\":[{\"n_decoded\":400}]}]";
+static const char LLAMA_METRICS[] =
+    "# HELP llamacpp:prompt_tokens_total Number of prompt tokens processed, excluding cached "
+    "tokens\n"
+    "# TYPE llamacpp:prompt_tokens_total counter\n"
+    "llamacpp:prompt_tokens_total 86\n"
+    "llamacpp:prompt_tokens_cached_total 9\n"
+    "llamacpp:tokens_predicted_total 808\n"
+    "llamacpp:requests_processing 2\n"
+    "llamacpp:requests_deferred 1\n"
+    "llamacpp:n_busy_slots_per_decode 1.97555\n";
+
+static void reads_a_real_llama_cpp(void **unused)
+{
+    (void)unused;
+    struct server_state state;
+    server_state_reset(&state);
+    assert_true(take(SERVER_LLAMA_CPP, ANSWER_INFO, LLAMA_PROPS, &state));
+    assert_string_equal(state.model, "/tmp/tiny.gguf");
+    assert_true(isnan(state.running));
+    assert_true(take(SERVER_LLAMA_CPP, ANSWER_METRICS, LLAMA_METRICS, &state));
+    assert_near(state.generated_tokens, 808, 0);
+    assert_near(state.waiting, 1, 0);
+    assert_true(isnan(state.context));
+    assert_true(take(SERVER_LLAMA_CPP, ANSWER_REQUESTS, LLAMA_SLOTS, &state));
+    assert_near(state.running, 2, 0);
+    assert_near(state.context, 360, 0);
+
+    server_state_reset(&state);
+    assert_true(take(SERVER_LLAMA_CPP, ANSWER_INFO,
+                     "{\"model_path\":\"/m/a.gguf\",\"is_sleeping\":true}", &state));
+    assert_near(state.running, 0, 0);
+}
+
+/* Without --enable-metrics: the newer form, and the older one. */
+static void reads_the_loads_of_sglang(void **unused)
+{
+    (void)unused;
+    struct server_state state;
+    server_state_reset(&state);
+    assert_true(take(SERVER_SGLANG, ANSWER_REQUESTS,
+                     "{\"timestamp\":\"t\",\"dp_rank_count\":2,\"loads\":[{\"dp_rank\":0,"
+                     "\"num_running_reqs\":3,\"num_waiting_reqs\":1,\"num_total_reqs\":4,"
+                     "\"num_used_tokens\":1500,\"max_total_num_tokens\":100000},{\"dp_rank\":1,"
+                     "\"num_running_reqs\":2,\"num_waiting_reqs\":0,\"num_used_tokens\":500}]}",
+                     &state));
+    assert_near(state.running, 5, 0);
+    assert_near(state.waiting, 1, 0);
+    assert_near(state.context, 400, 0);
+    assert_true(take(SERVER_SGLANG, ANSWER_REQUESTS,
+                     "[{\"dp_rank\":0,\"num_reqs\":4,\"num_waiting_reqs\":0,\"num_tokens\":800}]",
+                     &state));
+    assert_near(state.running, 4, 0);
+    assert_near(state.context, 200, 0);
+    assert_true(take(SERVER_SGLANG, ANSWER_REQUESTS,
+                     "[{\"dp_rank\":0,\"num_reqs\":4,\"num_waiting_reqs\":1,\"num_tokens\":800}]",
+                     &state));
+    assert_near(state.running, 3, 0);
+    assert_true(isnan(state.context)); /* those of the one that waits are among them */
 }
 
 static void takes_nothing_from_nonsense(void **unused)
@@ -234,6 +318,8 @@ static void takes_nothing_from_nonsense(void **unused)
     static const char *const texts[] = {"",
                                         "null",
                                         "[]",
+                                        "[{}]",
+                                        "{\"loads\":[{\"num_reqs\":1,\"num_waiting_reqs\":2}]}",
                                         "{\"data\":[]}",
                                         "{\"models\":7}",
                                         "vllm:",
@@ -244,7 +330,7 @@ static void takes_nothing_from_nonsense(void **unused)
                                         "vllm:num_requests_running -3\n"};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         for (int engine = 0; engine < SERVER_ENGINE_COUNT; engine++)
-            for (int answer = ANSWER_MODELS; answer <= ANSWER_INFO; answer++) {
+            for (int answer = ANSWER_MODELS; answer <= ANSWER_REQUESTS; answer++) {
                 struct server_state state;
                 server_state_reset(&state);
                 assert_false(
@@ -348,6 +434,29 @@ static void asks_over_loopback(void **unused)
     assert_near(state.running, 32, 0);
 }
 
+/* What is known already is not asked again, nor a model loaded that was put away. */
+static void asks_no_more_than_it_needs(void **unused)
+{
+    (void)unused;
+    char why[160] = "";
+    struct canned canned = {
+        .count = 3,
+        .answers = {"HTTP/1.1 200 OK\r\n\r\n{\"model_path\":\"/m/a.gguf\",\"is_sleeping\":true}",
+                    "HTTP/1.1 404 Not Found\r\n\r\n", "HTTP/1.1 501 Not Implemented\r\n\r\n"}};
+    listen_on_loopback(&canned);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, serve, &canned), 0);
+    struct server server = {.engine = SERVER_LLAMA_CPP, .port = canned.port, .reachable = true};
+    struct server_state state;
+    assert_int_equal(server_ask(&server, 10, &state, why, sizeof(why)), 0);
+    pthread_join(thread, NULL);
+    close(canned.fd);
+    assert_string_equal(canned.asked[0], "GET /props HTTP/1.0");
+    assert_string_equal(canned.asked[1], "GET /v1/models HTTP/1.0");
+    assert_string_equal(canned.asked[2], "GET /metrics HTTP/1.0");
+    assert_near(state.running, 0, 0);
+}
+
 static void says_why_it_got_no_answer(void **unused)
 {
     (void)unused;
@@ -403,6 +512,16 @@ static void finds_the_config_where_the_process_sees_it(void **unused)
     put_text("proc/81/root/models/x/config.json", "{in}");
     assert_int_equal(server_read_config(root, 81, "/models/x", &text), 4);
     free(text);
+    /* A GGUF file by its path, or where the process runs. */
+    struct served_model model;
+    char why[160] = "";
+    put_text("m/a.gguf", "no such thing");
+    put_text("proc/80/cwd/b.gguf", "GGUF");
+    assert_int_equal(server_read_shape(root, 80, "/m/a.gguf", &model, why, sizeof(why)), -EINVAL);
+    assert_int_equal(server_read_shape(root, 80, "b.gguf", &model, why, sizeof(why)), -EINVAL);
+    assert_string_equal(why, "it is no GGUF file of version 2 or newer");
+    assert_int_equal(server_read_shape(root, 80, "/m/none.gguf", &model, why, sizeof(why)),
+                     -ENOENT);
     assert_true(server_read_config(root, 80, "../../etc", &text) < 0);
     assert_true(server_read_config(root, 80, "", &text) < 0);
     assert_true(server_read_config(root, 80, "/models", &text) < 0);
@@ -416,9 +535,12 @@ int main(void)
         cmocka_unit_test(asks_nobody_who_merely_has_the_port),
         cmocka_unit_test(reads_vllm),
         cmocka_unit_test(reads_the_other_engines),
+        cmocka_unit_test(reads_a_real_llama_cpp),
+        cmocka_unit_test(reads_the_loads_of_sglang),
         cmocka_unit_test(takes_nothing_from_nonsense),
         cmocka_unit_test(splits_answers),
         cmocka_unit_test(asks_over_loopback),
+        cmocka_unit_test(asks_no_more_than_it_needs),
         cmocka_unit_test(says_why_it_got_no_answer),
         cmocka_unit_test(does_not_wait_for_a_server_that_hangs),
         cmocka_unit_test(finds_the_config_where_the_process_sees_it),
