@@ -1,7 +1,5 @@
 #include "bench/result_schema.h"
 
-#include <errno.h>
-
 #include "record/database.h"
 
 enum { APPLICATION_ID = 0x524F4245 };
@@ -44,12 +42,5 @@ const char result_insert_trial[] = "INSERT INTO trial(mode, repeat, time, whole_
 
 int result_check_identity(sqlite3 *database)
 {
-    sqlite3_stmt *query;
-    int code = sqlite3_prepare_v2(database, "PRAGMA application_id", -1, &query, NULL);
-    int id =
-        code == SQLITE_OK && sqlite3_step(query) == SQLITE_ROW ? sqlite3_column_int(query, 0) : -1;
-    sqlite3_finalize(query);
-    if (code != SQLITE_OK)
-        return database_error(code);
-    return id == APPLICATION_ID ? 0 : id == 0 ? 1 : -EBADMSG;
+    return database_identity(database, APPLICATION_ID);
 }

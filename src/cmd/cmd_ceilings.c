@@ -15,9 +15,14 @@ static const double SLOWER_RATIO = 0.05;
 struct settings {
     struct watch_options watch;
     const char *format;
+    bool check;
 };
 
 static const struct option_row options[] = {
+    {.name = "check",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct settings, check),
+     .help = "Only what has become slower; the exit status is 1 where something has"},
     OPTION_FORMAT(struct settings, format, "text or json", "text|json"),
     OPTION_SOURCE(struct settings, watch),
     OPTION_GPU(struct settings, watch),
@@ -66,16 +71,17 @@ static bool is_slower(double value, double than)
     return isfinite(than) && value < than * (1 - SLOWER_RATIO);
 }
 
-static void put_finding(const struct row *row, enum ceiling ceiling, double than, const char *what,
-                        struct strbuf *out)
+static size_t put_finding(const struct row *row, enum ceiling ceiling, double than,
+                          const char *what, struct strbuf *out)
 {
     double value = row->found.of[ceiling].value;
     if (!is_slower(value, than))
-        return;
-    strbuf_printf(out, "slower: %s is %.0f %% below %s, ", ceiling_info(ceiling)->name,
-                  (1 - value / than) * 100, what);
+        return 0;
+    strbuf_printf(out, "slower: %s of GPU %u is %.0f %% below %s, ", ceiling_info(ceiling)->name,
+                  row->device->index, (1 - value / than) * 100, what);
     ceiling_put_human(out, ceiling, than);
     strbuf_putc(out, '\n');
+    return 1;
 }
 
 static double best_of(const struct row *row, enum ceiling ceiling)
@@ -90,8 +96,10 @@ static double shipped_of(const struct row *row, enum ceiling ceiling)
     return shipped->origin == CEILING_SHIPPED ? shipped->value : NAN;
 }
 
-static void put_findings(const struct row *row, struct strbuf *out)
+/* Returns how many there are. */
+static size_t put_findings(const struct row *row, struct strbuf *out)
 {
+    size_t count = 0;
     for (size_t i = 0; i < CEILING_COUNT; i++) {
         enum ceiling ceiling = (enum ceiling)i;
         if (row->found.of[i].origin != CEILING_MEASURED)
@@ -101,10 +109,13 @@ static void put_findings(const struct row *row, struct strbuf *out)
         time_t seconds = (time_t)row->best[i].time;
         localtime_r(&seconds, &day);
         strftime(what, sizeof(what), "the best that this GPU did, on %Y-%m-%d", &day);
-        put_finding(row, ceiling, best_of(row, ceiling), what, out);
-        put_finding(row, ceiling, row->neighbours[i], "the other GPUs of this kind here", out);
-        put_finding(row, ceiling, shipped_of(row, ceiling), "what is shipped for this kind", out);
+        count += put_finding(row, ceiling, best_of(row, ceiling), what, out);
+        count +=
+            put_finding(row, ceiling, row->neighbours[i], "the other GPUs of this kind here", out);
+        count += put_finding(row, ceiling, shipped_of(row, ceiling),
+                             "what is shipped for this kind", out);
     }
+    return count;
 }
 
 static bool was_calibrated(const struct row *row)
@@ -126,6 +137,21 @@ static void put_text(const struct row *rows, size_t count, struct strbuf *out)
         if (!was_calibrated(&rows[i]))
             strbuf_puts(out, "Not measured on this GPU yet: run 'rooftop calibrate'.\n");
     }
+}
+
+/* Returns how many findings there are. */
+static size_t put_check(const struct row *rows, size_t count, struct strbuf *out)
+{
+    size_t findings = 0;
+    for (size_t i = 0; i < count; i++) {
+        findings += put_findings(&rows[i], out);
+        if (!was_calibrated(&rows[i]))
+            strbuf_printf(out, "GPU %u was not measured yet: run 'rooftop calibrate'.\n",
+                          rows[i].device->index);
+    }
+    if (findings == 0)
+        strbuf_puts(out, "Nothing that was measured has become slower.\n");
+    return findings;
 }
 
 static void put_json_ceiling(const struct row *row, enum ceiling ceiling, struct json *json)
@@ -193,14 +219,16 @@ static int show(const struct command *command, const struct settings *settings,
     }
     for (size_t i = 0; i < count; i++)
         find_neighbours(rows, count, &rows[i], values);
-    struct strbuf out = {0};
+    struct strbuf check = {0}, out = {0};
+    size_t findings = put_check(rows, count, &check);
     if (settings->format[0] == 'j')
         put_json(rows, count, &out);
-    else
+    else if (!settings->check)
         put_text(rows, count, &out);
-    int code = output_all(command, &out);
+    int code = output_all(command, out.length > 0 ? &out : &check);
+    strbuf_free(&check);
     strbuf_free(&out);
-    return code;
+    return code == EXIT_DONE && settings->check && findings > 0 ? EXIT_FAILED : code;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -232,6 +260,8 @@ const struct command command_ceilings = {
     .more =
         "Ceilings are measured by 'rooftop calibrate'; where that was not done, those of another\n"
         "GPU of the same kind are shown, where some are shipped. A ceiling that is more than 5 %\n"
-        "below its best, below the other GPUs of its kind or below what is shipped is named.\n",
+        "below its best, below the other GPUs of its kind or below what is shipped is named.\n\n"
+        "  rooftop ceilings\n"
+        "  rooftop ceilings --check || mail -s 'a slow GPU' root\n",
     .run = run,
 };

@@ -112,8 +112,7 @@ static int print(const struct command *command, const struct settings *settings,
         view_falls_svg(falls, &out);
     else
         view_falls_text(falls, &out);
-    output_start();
-    int code = output_result(command, output_write(&out));
+    int code = output_all(command, &out);
     strbuf_free(&out);
     return code;
 }
@@ -139,12 +138,9 @@ static int show(const struct command *command, const struct settings *settings,
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.format = "text"};
-    int operands;
-    enum options_result result = options_parse(command, argc, argv, &settings, &operands);
+    enum options_result result = options_parse_all(command, argc, argv, &settings);
     if (result != OPTIONS_GO)
         return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
-    if (operands < argc)
-        return usage_error(command, "'%s' is one word too many", argv[operands]);
     struct monitor *monitor;
     int code = watch_open(command, &settings.watch, USUAL_INTERVAL, &monitor);
     if (code != EXIT_DONE)

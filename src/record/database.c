@@ -244,6 +244,18 @@ int database_open_to_read(sqlite3 **ret, const char *path, char *why, size_t why
     return 0;
 }
 
+int database_identity(sqlite3 *database, int application_id)
+{
+    sqlite3_stmt *query;
+    int code = sqlite3_prepare_v2(database, "PRAGMA application_id", -1, &query, NULL);
+    int id =
+        code == SQLITE_OK && sqlite3_step(query) == SQLITE_ROW ? sqlite3_column_int(query, 0) : -1;
+    sqlite3_finalize(query);
+    if (code != SQLITE_OK)
+        return database_error(code);
+    return id == application_id ? 0 : id == 0 ? 1 : -EBADMSG;
+}
+
 int database_create(sqlite3 **ret, const char *path, char *why, size_t why_size)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

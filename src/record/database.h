@@ -14,6 +14,10 @@ int database_error(int code);
  * Returns 0 or −errno, with `why` filled. */
 MUST_CHECK int database_open_to_read(sqlite3 **ret, const char *path, char *why, size_t why_size);
 
+/* Whose file it is: 0 where its application_id is this one, 1 where it has none, -EBADMSG another
+ * program's, other −errno. */
+int database_identity(sqlite3 *database, int application_id);
+
 /* Makes a new, empty database file. Returns 0 or −errno, with `why` filled. */
 MUST_CHECK int database_create(sqlite3 **ret, const char *path, char *why, size_t why_size);
 

@@ -43,19 +43,6 @@ static int wrap(sqlite3 *database, struct ceiling_store **ret)
     return 0;
 }
 
-/* 0 where no file of another program is written to. */
-static int check_identity(sqlite3 *database)
-{
-    sqlite3_stmt *query;
-    int code = sqlite3_prepare_v2(database, "PRAGMA application_id", -1, &query, NULL);
-    int id =
-        code == SQLITE_OK && sqlite3_step(query) == SQLITE_ROW ? sqlite3_column_int(query, 0) : -1;
-    sqlite3_finalize(query);
-    if (code != SQLITE_OK)
-        return database_error(code);
-    return id == 0 || id == APPLICATION_ID ? 0 : -EBADMSG;
-}
-
 int ceiling_store_open(struct ceiling_store **ret, const char *path, char *why, size_t why_size)
 {
     file_make_folders(path);
@@ -70,9 +57,9 @@ int ceiling_store_open(struct ceiling_store **ret, const char *path, char *why, 
         sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
         sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
         sqlite3_busy_timeout(database, BUSY_PATIENCE_MS);
-        r = check_identity(database);
+        r = database_identity(database, APPLICATION_ID);
     }
-    if (r == 0)
+    if (r >= 0)
         r = database_error(code = sqlite3_exec(database, schema, NULL, NULL, NULL));
     if (r < 0) {
         snprintf(why, why_size, "%s: %s", path,
@@ -90,7 +77,7 @@ int ceiling_store_open_to_read(struct ceiling_store **ret, const char *path, cha
     int r = database_open_to_read(&database, path, why, why_size);
     if (r < 0)
         return r;
-    r = check_identity(database);
+    r = database_identity(database, APPLICATION_ID);
     if (r < 0) {
         snprintf(why, why_size, "%s: this is no store of ceilings", path);
         database_close(database);

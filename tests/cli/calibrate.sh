@@ -118,7 +118,7 @@ result $? "nothing is slower than it was"
 sed -i 's/^time product28 .*/time product28 0.0011/' cuda
 expect_exit 0 "once more, slower" calibrate --only tensor_fp8
 expect_exit 0 "the list" "$ROOFTOP" ceilings
-expect_text out '^slower: tensor_fp8 is 9 % below the best that this GPU did, on 20' "a GPU that has become slower is told"
+expect_text out '^slower: tensor_fp8 of GPU 0 is 9 % below the best that this GPU did, on 20' "a GPU that has become slower is told"
 "$ROOFTOP" ceilings --format json | "$jsoncheck" gpus.0.ceilings.12.ceiling gpus.0.ceilings.12.slower_than.0 >values
 echo '"tensor_fp8" "itself"' >expected
 expect_same values expected "the same as JSON"
@@ -197,17 +197,31 @@ expect_exit 0 "shipped ceilings" "$ROOFTOP" ceilings --source sim:gpus.sim
 expect_text out '^tensor_bf16 .* measured on one H200' "they are marked"
 expect_text out "^Not measured on this GPU yet: run 'rooftop calibrate'" "and the way to better ones is told"
 
-# A sick GPU among its neighbours.
-printf 'device uuid=GPU-%s name=X\n' A B C >gpus.sim
-printf 'device uuid=GPU-D name=Y\nat 0\nend 1\n' >>gpus.sim
+# A sick GPU among eight, and one of another kind.
+printf 'device uuid=GPU-%s name=X\n' 0 1 2 3 4 5 6 7 >gpus.sim
+printf 'device uuid=GPU-Y name=Y\nat 0\nend 1\n' >>gpus.sim
+# All have the same ceiling but the one of GPU 5.
+measured() {
+    sqlite3 "$store" "DELETE FROM ceiling; INSERT INTO ceiling(uuid, kind, time, value)
+        SELECT 'GPU-' || value, 'fp32', 1.7e9, iif(value = 5, $1, 50e12) FROM json_each('[0,1,2,3,4,5,6,7]')"
+    sqlite3 "$store" "INSERT INTO ceiling(uuid, kind, time, value) VALUES('GPU-Y', 'fp32', 1.7e9, 10e12)"
+}
 calibrate --only fp32 >/dev/null
-sqlite3 "$store" "DELETE FROM ceiling; INSERT INTO ceiling(uuid, kind, time, value) VALUES
-    ('GPU-A', 'fp32', 1.7e9, 50e12), ('GPU-B', 'fp32', 1.7e9, 51e12),
-    ('GPU-C', 'fp32', 1.7e9, 40e12), ('GPU-D', 'fp32', 1.7e9, 10e12)"
-"$ROOFTOP" ceilings --source sim:gpus.sim >out
-grep -c '^slower' out >count
-echo 1 >expected
-expect_same count expected "only one is slower than its neighbours"
-expect_text out '^slower: fp32 is 21 % below the other GPUs of this kind here, 50\.5 TFLOP/s' "by as much as it is"
+measured 40e12
+expect_exit 1 "a check of eight GPUs, one slow" "$ROOFTOP" ceilings --check --source sim:gpus.sim
+echo 'slower: fp32 of GPU 5 is 20 % below the other GPUs of this kind here, 50.0 TFLOP/s' >expected
+expect_same out expected "that one is named, and no other"
+expect_exit 0 "the list of them" "$ROOFTOP" ceilings --source sim:gpus.sim
+grep '^slower' out >found
+expect_same found expected "it says the same below that GPU"
+expect_exit 1 "the check as JSON" "$ROOFTOP" ceilings --check --format json --source sim:gpus.sim
+"$jsoncheck" gpus.4.ceilings.0.slower_than gpus.5.ceilings.0.slower_than.0 <out >values
+echo '[] "neighbours"' >expected
+expect_same values expected "it has the same"
+measured 49e12
+sqlite3 "$store" "DELETE FROM ceiling WHERE uuid = 'GPU-3'"
+expect_exit 0 "a check of healthy ones" "$ROOFTOP" ceilings --check --source sim:gpus.sim
+printf '%s\n' "GPU 3 was not measured yet: run 'rooftop calibrate'." "Nothing that was measured has become slower." >expected
+expect_same out expected "names those that were not measured"
 
 finish
