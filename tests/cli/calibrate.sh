@@ -26,9 +26,9 @@ calibrate() {
     rm -f left
     "$ROOFTOP" calibrate "$@"
 }
-# all_is_free NAME: the driver got everything back.
+# all_is_free FILE NAME: the driver got everything back.
 all_is_free() {
-    expect_text left '^left: 0 contexts 0 memory 0 host 0 streams 0 events 0 modules 0 blas' "$1: all is freed"
+    expect_text "$1" '^left: 0 contexts 0 memory 0 host 0 streams 0 events 0 modules 0 blas' "$2: all is freed"
 }
 # stored CEILING: the newest value, in millions.
 stored() {
@@ -60,21 +60,58 @@ rate d2h 4e10
 log $PWD/left
 END
 
-# Somebody else is there: it takes its time to be sure, so look at the result later.
-in_use() {
+# Each calibration looks for a third of a second whether the GPU is idle, so that most are made at once, each
+# with scripts in a folder of its own. place NAME [NVML-LINE [CUDA-LINE]] makes it.
+place() {
     mkdir "$1"
-    { cat nvml; echo "$2"; } >"$1/nvml"
-    grep -v '^log' cuda >"$1/cuda"
-    FAKE_NVML_SCRIPT=$PWD/$1/nvml ROOFTOP_FAKE_CUDA=$PWD/$1/cuda XDG_DATA_HOME=$PWD/$1 \
-        "$ROOFTOP" calibrate --only fp32 ${3:-} >"$1/out" 2>"$1/err"
-    echo $? >"$1/status"
+    { cat nvml; echo "${2:-}"; } >"$1/nvml"
+    { sed "s#^log .*#log $PWD/$1/left#" cuda; echo "${3:-}"; } >"$1/cuda"
 }
-in_use process 'processes compute 1:1000000' &
-in_use utilization 'nvmlDeviceGetUtilizationRates -> 0 40 0' &
-in_use forced 'processes compute 1:1000000' --force &
+# aside NAME ARGUMENT…: calibrates there.
+aside() (
+    name=$1
+    shift
+    export FAKE_NVML_SCRIPT="$PWD/$name/nvml" ROOFTOP_FAKE_CUDA="$PWD/$name/cuda" \
+        XDG_DATA_HOME="${STORE:-$PWD/$name/data}"
+    "$ROOFTOP" calibrate "$@" >"$name/out" 2>"$name/err" </dev/null
+    echo $? >"$name/status"
+)
+# ended NAME CODE TITLE
+ended() {
+    [ "$(cat "$1/status")" = "$2" ]
+    result $? "$3: exit $2"
+}
+
+place process 'processes compute 1:1000000'
+aside process --only fp32 &
+place utilization 'nvmlDeviceGetUtilizationRates -> 0 40 0'
+aside utilization --only fp32 &
+place forced 'processes compute 1:1000000'
+aside forced --only fp32 --force &
+place no_library
+ROOFTOP_CUBLASLT=$PWD/none aside no_library --only tensor_bf16,tensor_fp8 &
+place no_type '' 'no product 14'
+aside no_type --only tensor_bf16 &
+# Counters beside the truth: 274.9 of 494.7 TFLOP/s at 1830 MHz, while NVML says 1485 MHz.
+place verify 'nvmlGpmMetricsGet 5 -> 0 68.5
+nvmlGpmMetricsGet 7 -> 0 68.5
+nvmlGpmMetricsGet 21 -> 0 51000' 'pace 0.4'
+aside verify --verify --only tensor_tf32,pcie_h2d --format json &
+place interrupted '' 'interrupt 40'
+aside interrupted &
+place no_device '' 'devices 0'
+aside no_device &
+place no_launch
+ROOFTOP_CUDA=$fake/libfake_cuda_no_launch.so aside no_launch &
+place no_driver
+ROOFTOP_CUDA=$PWD/none aside no_driver &
+place no_store
+STORE=/proc aside no_store --only fp32 &
+place mig 'nvmlDeviceGetMigMode -> 0 1 1'
+aside mig &
 
 expect_exit 0 "all ceilings" calibrate
-all_is_free "all ceilings"
+all_is_free left "all ceilings"
 expect_text left 'most 4096 MiB' "4 GiB of device memory at most"
 cp out table
 array=$((62 * 4 * 270336 * 16))
@@ -123,71 +160,44 @@ expect_text out '^slower: tensor_fp8 of GPU 0 is 9 % below the best that this GP
 echo '"tensor_fp8" "itself"' >expected
 expect_same values expected "the same as JSON"
 
-# Without cuBLASLt, and where it has not all types.
-ROOFTOP_CUBLASLT=$PWD/none
-expect_exit 0 "without cuBLASLt" calibrate --only tensor_bf16,tensor_fp8
-expect_text out '^tensor_bf16 .* own kernel, mma\.sync' "kernels of one's own take its place"
-expect_text out '^tensor_fp8 +not measured: it takes cuBLASLt' "and what has none says so"
-ROOFTOP_CUBLASLT=$fake/libfake_cuda.so
-echo 'no product 14' >>cuda
-expect_exit 0 "cuBLASLt without a type" calibrate --only tensor_bf16
-expect_text out '^tensor_bf16 .* own kernel, mma\.sync' "a kernel of one's own takes its place"
-
-# Counters beside the truth: 274.9 of 494.7 TFLOP/s at 1830 MHz, while NVML says 1485 MHz.
-echo "pace 0.4" >>cuda
-cat >>nvml <<'END'
-nvmlGpmMetricsGet 5 -> 0 68.5
-nvmlGpmMetricsGet 7 -> 0 68.5
-nvmlGpmMetricsGet 21 -> 0 51000
-END
-rm -f "$store"
-expect_exit 0 "verify" calibrate --verify --only tensor_tf32,pcie_h2d --format json
-"$jsoncheck" errors.0.metric errors.0.true errors.0.counted errors.0.error_points errors.0.note <out >values
-expect_text values '^"compute_sol_ratio" 0\.684[0-9]* 0\.685 0\.0[0-9]* "truth at NVML' "Compute SOL beside the truth"
-"$jsoncheck" errors.3.metric errors.3.true errors.3.counted errors.3.error_percent <out >values
-expect_text values '^"pcie_rx_bytes_per_second" (50000|49999)[0-9.]* 53477376000\.0 6\.95' "PCIe beside the truth"
-[ ! -e "$store" ]
-result $? "it stores nothing"
-sed -i '/^pace/d' cuda
-
-# What can fail.
-cp cuda usual
-echo 'interrupt 40' >>cuda
-expect_exit 1 "Ctrl-C in the middle" calibrate
-expect_text err 'stopped; the GPU is free again' "it says so"
-all_is_free "Ctrl-C in the middle"
-[ ! -e "$store" ]
-result $? "nothing is stored after a failure"
-{ cat usual; echo 'devices 0'; } >cuda
-expect_exit 3 "CUDA does not see the GPU" calibrate
-expect_text err 'CUDA_VISIBLE_DEVICES' "it says what to check"
-cp usual cuda
-ROOFTOP_CUDA=$fake/libfake_cuda_no_launch.so
-expect_exit 1 "a driver without a function" calibrate
-expect_text err 'has no function cuLaunchKernel' "it is named"
-ROOFTOP_CUDA=$PWD/none
-expect_exit 3 "no driver" calibrate
-ROOFTOP_CUDA=$fake/libfake_cuda.so
-XDG_DATA_HOME=/proc
-expect_exit 1 "a store that cannot be written" calibrate --only fp32
-expect_text err 'cannot store the ceilings: /proc/rooftop' "its path is named"
-XDG_DATA_HOME=$PWD/data
-
-cp nvml idle
-echo 'nvmlDeviceGetMigMode -> 0 1 1' >>nvml
-expect_exit 1 "a GPU with MIG" calibrate
-expect_text err '^rooftop calibrate: GPU 0 is divided into MIG' "it says why"
-cp idle nvml
-
 wait
-paste process/status utilization/status forced/status >statuses
-printf '1\t1\t0\n' >expected
-expect_same statuses expected "a GPU in use is left alone, but for --force"
+ended process 1 "a GPU that another process uses"
 expect_text process/err '^rooftop calibrate: GPU 0 is in use: .*PID 1\)' "who uses it is named"
+ended utilization 1 "a GPU that somebody uses"
 expect_text utilization/err 'nvml_utilization_ratio is 40 %' "where nobody is to be seen, it says what is busy"
-expect_text forced/out '^fp32 +70\.9 TFLOP/s' "with --force it measures"
-[ ! -e forced/rooftop ]
-result $? "what was measured beside other work is not stored"
+ended forced 0 "with --force"
+expect_text forced/out '^fp32 +70\.9 TFLOP/s' "it measures beside other work"
+[ ! -e forced/data ]
+result $? "and does not store that"
+
+ended no_library 0 "without cuBLASLt"
+expect_text no_library/out '^tensor_bf16 .* own kernel, mma\.sync' "kernels of one's own take its place"
+expect_text no_library/out '^tensor_fp8 +not measured: it takes cuBLASLt' "and what has none says so"
+ended no_type 0 "cuBLASLt without a type"
+expect_text no_type/out '^tensor_bf16 .* own kernel, mma\.sync' "a kernel of one's own takes its place"
+
+ended verify 0 "verify"
+"$jsoncheck" errors.0.metric errors.0.true errors.0.counted errors.0.error_points errors.0.note <verify/out >values
+expect_text values '^"compute_sol_ratio" 0\.684[0-9]* 0\.685 0\.0[0-9]* "truth at NVML' "Compute SOL beside the truth"
+"$jsoncheck" errors.3.metric errors.3.true errors.3.counted errors.3.error_percent <verify/out >values
+expect_text values '^"pcie_rx_bytes_per_second" (50000|49999)[0-9.]* 53477376000\.0 6\.95' "PCIe beside the truth"
+[ ! -e verify/data ]
+result $? "it stores nothing"
+
+ended interrupted 1 "Ctrl-C in the middle"
+expect_text interrupted/err 'stopped; the GPU is free again' "it says so"
+all_is_free interrupted/left "Ctrl-C in the middle"
+[ ! -e interrupted/data ]
+result $? "nothing is stored after a failure"
+ended no_device 3 "CUDA does not see the GPU"
+expect_text no_device/err 'CUDA_VISIBLE_DEVICES' "it says what to check"
+ended no_launch 1 "a driver without a function"
+expect_text no_launch/err 'has no function cuLaunchKernel' "it is named"
+ended no_driver 3 "no driver"
+ended no_store 1 "a store that cannot be written"
+expect_text no_store/err 'cannot store the ceilings: /proc/rooftop' "its path is named"
+ended mig 1 "a GPU with MIG"
+expect_text mig/err '^rooftop calibrate: GPU 0 is divided into MIG' "it says why"
 
 expect_exit 2 "no such ceiling" calibrate --only fp31
 expect_text err "no ceiling 'fp31'" "it is named"
