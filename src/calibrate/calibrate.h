@@ -42,9 +42,10 @@ struct calibration_config {
     struct calibration_hooks hooks;
 };
 
-/* Takes about 1.5 s for each ceiling, and memory as gpu_open() says; frees all, unless the GPU
- * hangs. Returns 0, or −errno with `why` filled: what a hook returned, -ENODEV, -EBUSY, -ENOMEM,
- * -EIO, -ETIMEDOUT, -ENOENT (no driver). What was measured until then is in `ret` all the same. */
+/* Takes about 1.5 s for each ceiling, 4 s for tensor cores, and memory as gpu_open() says; frees
+ * all, unless the GPU hangs. Returns 0, or −errno with `why` filled: what a hook returned, -ENODEV,
+ * -EBUSY, -ENOMEM, -EIO, -ETIMEDOUT, -ENOENT (no driver). What was measured until then is in `ret`
+ * all the same. */
 MUST_CHECK int calibrate(const struct calibration_config *config, struct calibration *ret,
                          char *why, size_t why_size);
 

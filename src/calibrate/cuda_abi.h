@@ -25,6 +25,7 @@ enum {
     CUDA_ATTRIBUTE_CAPABILITY_MINOR = 76,
 };
 
+enum { CUDA_CAPTURE_OF_THIS_THREAD = 1 };
 enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_DEFAULT = 0, CUDA_UUID_BYTES = 16 };
 
 _Static_assert(sizeof(void *) == 8, "handles and pointers of the device have one size");

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "calibrate/graph.h"
+
 enum {
     THREADS = 256,
     BLOCKS_PER_SM = 8,
@@ -117,6 +119,16 @@ static int step_launches(struct work *work, char *why, size_t why_size)
     for (unsigned i = 0; r == 0 && i < LAUNCHES; i++)
         r = launch(work, NULL, why, why_size);
     return r;
+}
+
+static int enqueue_launches(void *work, char *why, size_t why_size)
+{
+    return step_launches(work, why, why_size);
+}
+
+static int step_graph(struct work *work, char *why, size_t why_size)
+{
+    return graph_enqueue(work->gpu, work->graph, why, why_size);
 }
 
 /* Elements of 16 bytes that `bytes` hold, as whole rounds of all threads. */
@@ -249,6 +261,29 @@ static int prepare_send(struct work *work, char *why, size_t why_size)
     return 0;
 }
 
+static void prepare_launches(struct work *work)
+{
+    work->kernel = KERNEL_EMPTY;
+    work->step = step_launches;
+    work->blocks = 1;
+    work->threads = 32;
+    work->amount = LAUNCHES;
+}
+
+/* Launched once before, so that its code is loaded when the graph is made. A driver that makes no
+ * graph costs this ceiling alone. */
+static int prepare_graph(struct work *work, char *why, size_t why_size)
+{
+    double seconds;
+    prepare_launches(work);
+    int r = gpu_time(work->gpu, work_enqueue, work, 1, &seconds, why, why_size);
+    if (r < 0)
+        return r;
+    work->step = step_graph;
+    r = graph_make(work->gpu, enqueue_launches, work, &work->graph, why, why_size);
+    return r < 0 ? -ENOTSUP : 0;
+}
+
 static int prepare_units(struct work *work, enum gpu_kernel kernel,
                          int (*step)(struct work *, char *, size_t), double operations)
 {
@@ -328,12 +363,10 @@ static int prepare(struct work *work, char *why, size_t why_size)
     case CEILING_NVLINK_SEND:
         return prepare_send(work, why, why_size);
     case CEILING_LAUNCH_RATE:
-        work->kernel = KERNEL_EMPTY;
-        work->step = step_launches;
-        work->blocks = 1;
-        work->threads = 32;
-        work->amount = LAUNCHES;
+        prepare_launches(work);
         return 0;
+    case CEILING_GRAPH_RATE:
+        return prepare_graph(work, why, why_size);
     default:
         return -ENOTSUP;
     }
@@ -361,7 +394,9 @@ int work_prepare(struct work *work, struct gpu *gpu, struct blas *blas, enum cei
 void work_free(struct work *work)
 {
     blas_product_free(work->product);
+    graph_free(work->gpu, work->graph);
     work->product = NULL;
+    work->graph = NULL;
 }
 
 int work_enqueue(void *context, char *why, size_t why_size)

@@ -22,6 +22,7 @@ struct work {
     cuda_pointer array[3];
     uint64_t count;
     struct blas_product *product;
+    void *graph; /* of launches */
 };
 
 /* Returns 0; -ENOTSUP with `why` filled: this GPU or this machine has no such thing; other −errno.

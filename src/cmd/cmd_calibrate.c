@@ -440,7 +440,7 @@ const struct command command_calibrate = {
     .operands = "",
     .options = options,
     .more =
-        "Runs kernels of known work, half a minute in all, and keeps the ceilings by the GPU's\n"
+        "Runs kernels of known work, under a minute in all, and keeps the ceilings by the GPU's\n"
         "UUID. Nothing else should run on the GPU meanwhile. It takes a quarter of the free\n"
         "device memory, 4 GiB at most, and frees it.\n\n"
         "  rooftop calibrate\n"

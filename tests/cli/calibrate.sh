@@ -28,7 +28,7 @@ calibrate() {
 }
 # all_is_free FILE NAME: the driver got everything back.
 all_is_free() {
-    expect_text "$1" '^left: 0 contexts 0 memory 0 host 0 streams 0 events 0 modules 0 blas' "$2: all is freed"
+    expect_text "$1" '^left: 0 contexts 0 memory 0 host 0 streams 0 events 0 modules 0 blas 0 graphs' "$2: all is freed"
 }
 # stored CEILING: the newest value, in millions.
 stored() {
@@ -55,6 +55,7 @@ time product14 0.002
 time product28 0.001
 time product3 0.0015
 time rooftop_empty 0.000002
+time graph 0.00025
 rate h2d 5e10
 rate d2h 4e10
 log $PWD/left
@@ -93,6 +94,8 @@ ROOFTOP_CUBLASLT=$PWD/none aside no_library --only tensor_bf16,tensor_fp8 &
 place no_type '' 'no product 14'
 aside no_type --only tensor_bf16 &
 # Counters beside the truth: 274.9 of 494.7 TFLOP/s at 1830 MHz, while NVML says 1485 MHz.
+place no_graph '' 'fail cuStreamEndCapture 901'
+aside no_graph --only launch_rate,graph_rate &
 place verify 'nvmlGpmMetricsGet 5 -> 0 68.5
 nvmlGpmMetricsGet 7 -> 0 68.5
 nvmlGpmMetricsGet 21 -> 0 51000' 'pace 0.4'
@@ -141,6 +144,8 @@ done <known | awk '{ print $1, ($3 > $2 * 0.999 && $3 < $2 * 1.001 ? $2 : $3) }'
 expect_same found known "each ceiling is the known one"
 sqlite3 "$store" "SELECT round(value / 1000) FROM ceiling WHERE kind = 'launch_rate'" >rate
 expect_text rate '^500\.0$' "the launch rate is the known one"
+sqlite3 "$store" "SELECT round(value / 1000) FROM ceiling WHERE kind = 'graph_rate'" >rate
+expect_text rate '^400\.0$' "and that in a graph"
 expect_text table '^tensor_int8 .* own kernel, mma.sync \(about 2/3' "the faster of library and own kernel counts, and is named"
 expect_text table '^tensor_bf16 .* cuBLASLt 13\.1$' "the library is named"
 expect_text table '^nvlink_send +not measured: there is no second GPU' "what was not measured says why"
@@ -175,6 +180,11 @@ expect_text no_library/out '^tensor_bf16 .* own kernel, mma\.sync' "kernels of o
 expect_text no_library/out '^tensor_fp8 +not measured: it takes cuBLASLt' "and what has none says so"
 ended no_type 0 "cuBLASLt without a type"
 expect_text no_type/out '^tensor_bf16 .* own kernel, mma\.sync' "a kernel of one's own takes its place"
+
+ended no_graph 0 "a driver that makes no graph"
+expect_text no_graph/out '^graph_rate +not measured: cuStreamEndCapture' "loses that ceiling"
+expect_text no_graph/out '^launch_rate +500 k/s' "and no other"
+all_is_free no_graph/left "a graph that failed"
 
 ended verify 0 "verify"
 "$jsoncheck" errors.0.metric errors.0.true errors.0.counted errors.0.error_points errors.0.note <verify/out >values

@@ -7,6 +7,7 @@
  *   free BYTES              device memory that is free, default 64 GiB
  *   time NAME SECONDS       each launch of that kernel, or product of that type of operand
  *                           ("product14"), takes so long; default 0.001
+ *   time graph SECONDS      each launch of a graph takes so long beside its kernels; default 0
  *   rate h2d|d2h|peer N     bytes per second of copies, default 1e10
  *   slow N FACTOR           from the Nth event on all takes so much longer
  *   fail CALL CODE [N]      the Nth call, default the first, and those after it fail so
@@ -51,7 +52,7 @@ static struct {
 } script;
 
 static struct {
-    int contexts, memory, host, streams, events, modules, handles, descriptions, layouts;
+    int contexts, memory, host, streams, events, modules, handles, descriptions, layouts, graphs;
     size_t bytes, most_bytes;
     int launches;
 } held;
@@ -64,6 +65,8 @@ struct event {
 static double gpu_time; /* when the stream's work ends */
 static double real_time_end;
 static int event_count;
+static bool captures; /* the stream's work goes into a graph */
+static double captured;
 
 static double now(void)
 {
@@ -141,6 +144,10 @@ static void work(double seconds)
     for (size_t i = 0; i < script.rule_count; i++)
         if (strcmp(script.rules[i].word, "slow") == 0 && event_count >= atoi(script.rules[i].text))
             seconds *= script.rules[i].number;
+    if (captures) {
+        captured += seconds;
+        return;
+    }
     gpu_time += seconds;
     double start = real_time_end > now() ? real_time_end : now();
     real_time_end = start + seconds * script.pace;
@@ -152,10 +159,11 @@ __attribute__((destructor)) static void tell_what_is_left(void)
     if (!file)
         return;
     fprintf(file,
-            "left: %d contexts %d memory %d host %d streams %d events %d modules %d blas; most %zu "
-            "MiB; %d launches\n",
+            "left: %d contexts %d memory %d host %d streams %d events %d modules %d blas %d "
+            "graphs; most %zu MiB; %d launches\n",
             held.contexts, held.memory, held.host, held.streams, held.events, held.modules,
-            held.handles + held.descriptions + held.layouts, held.most_bytes >> 20, held.launches);
+            held.handles + held.descriptions + held.layouts, held.graphs, held.most_bytes >> 20,
+            held.launches);
     fclose(file);
 }
 
@@ -376,6 +384,63 @@ EXPORT cuda_result cuLaunchKernel(void *function, unsigned grid_x, unsigned grid
         return result;
     held.launches++;
     work(rule_number("time", function, 0.001));
+    return CUDA_OK;
+}
+
+EXPORT cuda_result cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    (void)stream;
+    (void)mode;
+    cuda_result result = follow("cuStreamBeginCapture");
+    captures = result == CUDA_OK;
+    captured = 0;
+    return result;
+}
+
+/* The handle of a graph, and of what it is made into, is the time that it takes. */
+EXPORT cuda_result cuStreamEndCapture(void *stream, void **graph)
+{
+    (void)stream;
+    captures = false;
+    double *made = malloc(sizeof(*made));
+    *made = captured;
+    *graph = made;
+    held.graphs++;
+    return follow("cuStreamEndCapture");
+}
+
+EXPORT cuda_result cuGraphInstantiateWithFlags(void **executable, void *graph,
+                                               unsigned long long flags)
+{
+    (void)flags;
+    cuda_result result = follow("cuGraphInstantiate");
+    if (result != CUDA_OK)
+        return result;
+    double *made = malloc(sizeof(*made));
+    *made = *(double *)graph + rule_number("time", "graph", 0);
+    *executable = made;
+    held.graphs++;
+    return CUDA_OK;
+}
+
+EXPORT cuda_result cuGraphLaunch(void *executable, void *stream)
+{
+    (void)stream;
+    work(*(double *)executable);
+    return follow("cuGraphLaunch");
+}
+
+EXPORT cuda_result cuGraphExecDestroy(void *executable)
+{
+    free(executable);
+    held.graphs--;
+    return CUDA_OK;
+}
+
+EXPORT cuda_result cuGraphDestroy(void *graph)
+{
+    free(graph);
+    held.graphs--;
     return CUDA_OK;
 }
 

@@ -100,7 +100,8 @@ static void assert_all_freed(void)
     assert_non_null(fgets(line, sizeof(line), file));
     fclose(file);
     assert_non_null(strstr(
-        line, "left: 0 contexts 0 memory 0 host 0 streams 0 events 0 modules 0 blas; most "));
+        line,
+        "left: 0 contexts 0 memory 0 host 0 streams 0 events 0 modules 0 blas 0 graphs; most "));
 }
 
 static void a_failure_is_told_and_all_is_freed(void **state)
