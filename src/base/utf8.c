@@ -28,6 +28,28 @@ size_t utf8_sequence_length(const char *text)
     return continues(t[3]) ? 4 : 0;
 }
 
+uint32_t utf8_character(const char *sequence, size_t length)
+{
+    const unsigned char *t = (const unsigned char *)sequence;
+    uint32_t character = length == 1 ? t[0] : t[0] & (0xFFu >> (length + 1));
+    for (size_t i = 1; i < length; i++)
+        character = character << 6 | (t[i] & 0x3F);
+    return character;
+}
+
+void utf8_put(struct strbuf *out, uint32_t character)
+{
+    if (character < 0x80) {
+        strbuf_putc(out, (char)character);
+        return;
+    }
+    static const unsigned char leads[] = {0, 0xC0, 0xE0, 0xF0};
+    int more = character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+    strbuf_putc(out, (char)(leads[more] | character >> (6 * more)));
+    while (more-- > 0)
+        strbuf_putc(out, (char)(0x80 | (character >> (6 * more) & 0x3F)));
+}
+
 static bool is_control(const char *text, size_t length)
 {
     const unsigned char *t = (const unsigned char *)text;

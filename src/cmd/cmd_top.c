@@ -149,8 +149,8 @@ static int report(const struct command *command, int r)
                                     "'rooftop stat'");
     if (r == -ENOTSUP)
         return usage_error(command,
-                           "the terminal '%s' is not known ($TERM): use --once, or "
-                           "'rooftop stat'",
+                           "a terminal of type '%s' ($TERM) cannot show a screen: use --once for "
+                           "one screen as text, or 'rooftop stat'; where it can, set TERM=xterm",
                            terminal ? terminal : "");
     return r < 0 ? run_error(command, "%s", strerror(-r)) : EXIT_DONE;
 }

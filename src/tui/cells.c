@@ -18,8 +18,8 @@ int cells_resize(struct cells *cells, int width, int height)
         cells->cell = cell;
         cells->width = width;
         cells->height = height;
+        cells_clear(cells);
     }
-    cells_clear(cells);
     return 0;
 }
 
@@ -27,11 +27,6 @@ void cells_free(struct cells *cells)
 {
     free(cells->cell);
     *cells = (struct cells){0};
-}
-
-void cells_clear(struct cells *cells)
-{
-    cells_fill(cells, (struct rect){0, 0, cells->width, cells->height}, ' ', STYLE_TEXT);
 }
 
 static struct cell *cell_at(const struct cells *cells, int x, int y)
@@ -59,7 +54,7 @@ void cells_put(struct cells *cells, int x, int y, uint32_t character, enum style
     if (!cell)
         return;
     split_wide(cells, x, y);
-    *cell = (struct cell){.character = character, .style = (uint8_t)style};
+    *cell = (struct cell){.character = character & CELL_CHARACTER_MASK, .style = style};
 }
 
 /* The next character of the text and its length in bytes; what cannot be shown becomes '?'. */
@@ -70,11 +65,9 @@ static uint32_t next_character(const struct cells *cells, const char *text, size
     *ret_length = length ? length : 1;
     if (length == 0 || t[0] < 0x20 || t[0] == 0x7F)
         return '?';
+    uint32_t character = utf8_character(text, length);
     if (length == 1)
-        return t[0];
-    uint32_t character = t[0] & (0xFF >> (length + 1));
-    for (size_t i = 1; i < length; i++)
-        character = character << 6 | (t[i] & 0x3F);
+        return character;
     bool control = character < 0xA0;
     return cells->charset == CHARSET_ASCII || control ? '?' : character;
 }
@@ -156,9 +149,23 @@ void cells_text_right(struct cells *cells, int x, int y, int width, enum style s
 
 void cells_fill(struct cells *cells, struct rect rect, uint32_t character, enum style style)
 {
-    for (int y = rect.y; y < rect.y + rect.height; y++)
-        for (int x = rect.x; x < rect.x + rect.width; x++)
-            cells_put(cells, x, y, character, style);
+    int x = rect.x > 0 ? rect.x : 0, y = rect.y > 0 ? rect.y : 0;
+    int end = rect.x + rect.width, bottom = rect.y + rect.height;
+    end = end < cells->width ? end : cells->width;
+    bottom = bottom < cells->height ? bottom : cells->height;
+    for (; x < end && y < bottom; y++) {
+        split_wide(cells, x, y);
+        split_wide(cells, end - 1, y);
+        struct cell *row = cell_at(cells, 0, y);
+        for (int i = x; i < end; i++)
+            row[i] = (struct cell){.character = character & CELL_CHARACTER_MASK, .style = style};
+    }
+}
+
+void cells_clear(struct cells *cells)
+{
+    for (size_t i = 0; i < (size_t)cells->width * (size_t)cells->height; i++)
+        cells->cell[i] = (struct cell){.character = ' ', .style = STYLE_TEXT};
 }
 
 void cells_restyle(struct cells *cells, struct rect rect, enum style style)
@@ -167,28 +174,8 @@ void cells_restyle(struct cells *cells, struct rect rect, enum style style)
         for (int x = rect.x; x < rect.x + rect.width; x++) {
             struct cell *cell = cell_at(cells, x, y);
             if (cell)
-                cell->style = (uint8_t)style;
+                cell->style = style;
         }
-}
-
-static void add_utf8(struct strbuf *out, uint32_t c)
-{
-    if (c < 0x80) {
-        strbuf_putc(out, (char)c);
-        return;
-    }
-    if (c < 0x800)
-        strbuf_putc(out, (char)(0xC0 | c >> 6));
-    else {
-        if (c < 0x10000)
-            strbuf_putc(out, (char)(0xE0 | c >> 12));
-        else {
-            strbuf_putc(out, (char)(0xF0 | c >> 18));
-            strbuf_putc(out, (char)(0x80 | (c >> 12 & 0x3F)));
-        }
-        strbuf_putc(out, (char)(0x80 | (c >> 6 & 0x3F)));
-    }
-    strbuf_putc(out, (char)(0x80 | (c & 0x3F)));
 }
 
 size_t cells_text_break(const struct cells *cells, const char *text, int width)
@@ -211,7 +198,7 @@ void cells_to_text(const struct cells *cells, struct strbuf *out)
         for (int x = 0; x < end; x++) {
             uint32_t character = cell_at(cells, x, y)->character;
             if (character)
-                add_utf8(out, character);
+                utf8_put(out, character);
         }
         strbuf_putc(out, '\n');
     }

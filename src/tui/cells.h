@@ -29,9 +29,12 @@ struct rect {
     int height;
 };
 
+#define CELL_CHARACTER_MASK 0x1FFFFFu
+
+/* Without padding, so that rows can be compared as memory. */
 struct cell {
-    uint32_t character; /* 0: the right half of the wide character before it */
-    uint8_t style;
+    uint32_t character : 24; /* 0: the right half of the wide character before it */
+    enum style style : 8;
 };
 
 struct cells {
@@ -41,7 +44,7 @@ struct cells {
     struct cell *cell; /* height × width, row by row */
 };
 
-/* Returns 0 or -ENOMEM; the old content is lost. */
+/* Blank where the size is new. Returns 0 or -ENOMEM. */
 MUST_CHECK int cells_resize(struct cells *cells, int width, int height);
 void cells_free(struct cells *cells);
 void cells_clear(struct cells *cells);

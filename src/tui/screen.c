@@ -2,19 +2,36 @@
 
 #include <errno.h>
 #include <langinfo.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
-#define NCURSES_WIDECHAR 1
-#include <curses.h>
-
 #include "base/clock.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "tui/input.h"
 
 enum look { LOOK_DIM = 1 << 0, LOOK_BOLD = 1 << 1, LOOK_REVERSE = 1 << 2 };
 
 static const double DOUBLE_CLICK_SECONDS = 0.4;
+
+/* An Escape that nothing follows for so long is the key; an answer comes in larger pieces. */
+enum { ESCAPE_MILLISECONDS = 25, ANSWER_MILLISECONDS = 250 };
+
+/* A terminal that has not answered by then will not. */
+static const double ANSWER_SECONDS = 0.5;
+
+/* The other screen, no cursor, no new line by itself at the right edge; and back. */
+static const char take_sequence[] = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+static const char give_sequence[] = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
+static const char mouse_on[] = "\x1b[?1000h\x1b[?1006h";
+static const char mouse_off[] = "\x1b[?1006l\x1b[?1000l";
+static const char clear_sequence[] = "\x1b[0m\x1b[H\x1b[2J";
+static const char ask_background[] = "\x1b]11;?\x1b\\";
 
 struct style_look {
     short dark256, light256, dark8, light8;
@@ -28,111 +45,238 @@ static const struct style_look looks[STYLE_COUNT] = {
 #undef STYLE
 };
 
+enum { SGR_SIZE = 32 };
+
 struct screen {
-    SCREEN *terminal;
+    struct termios before;
+    int width, height;
+    struct strbuf out;  /* to be written */
     struct cells shown; /* what the terminal shows */
     bool shown_all;     /* false: it is to be written anew */
-    unsigned theme;
-    bool mouse;
-    attr_t attributes[STYLE_COUNT];
-    short pair[STYLE_COUNT];
+    int x, y;           /* of the cursor; x is −1 where it is not known */
+    int style;          /* of what is written next, −1: not known */
 
+    unsigned theme;
+    bool light;   /* the background, as far as is known */
+    double asked; /* for the background, monotonic; 0: not, or it has answered */
+    bool mouse;
+    char sgr[STYLE_COUNT][SGR_SIZE];
+
+    char input[256];
+    size_t input_length;
     double click_time;
     int click_x, click_y;
 };
 
+static const char *terminal_type(void)
+{
+    const char *type = getenv("TERM");
+    return type ? type : "";
+}
+
 enum charset screen_charset(unsigned characters)
 {
-    const char *terminal = getenv("TERM");
     if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0 || characters == CHARACTERS_ASCII)
         return CHARSET_ASCII;
     if (characters == CHARACTERS_AUTO)
-        return terminal && strcmp(terminal, "linux") == 0 ? CHARSET_BLOCK : CHARSET_BRAILLE;
+        return strcmp(terminal_type(), "linux") == 0 ? CHARSET_BLOCK : CHARSET_BRAILLE;
     return characters == CHARACTERS_BLOCK ? CHARSET_BLOCK : CHARSET_BRAILLE;
 }
 
+static bool is_one_of(const char *type, const char *const *starts)
+{
+    for (; *starts; starts++)
+        if (strncmp(type, *starts, strlen(*starts)) == 0)
+            return true;
+    return false;
+}
+
+/* Every terminal in use knows the sequences of ECMA-48, so none is looked up in a database that a
+ * small container lacks; only how many colours there are is told by the name. */
+static int count_colours(void)
+{
+    static const char *const none[] = {"vt1", "vt2", "vt3", "vt4", "vt5", NULL};
+    static const char *const many[] = {"alacritty",     "contour",     "foot",
+                                       "ghostty",       "kitty",       "wezterm",
+                                       "xterm-ghostty", "xterm-kitty", NULL};
+    const char *type = terminal_type(), *no_color = getenv("NO_COLOR");
+    const char *depth = getenv("COLORTERM");
+    if ((no_color && no_color[0]) || is_one_of(type, none) || strstr(type, "-mono"))
+        return 0;
+    bool told = depth && (strcmp(depth, "truecolor") == 0 || strcmp(depth, "24bit") == 0);
+    return told || strstr(type, "256color") || strstr(type, "direct") || is_one_of(type, many) ? 256
+                                                                                               : 8;
+}
+
 /* rxvt, konsole and others tell their colours as "FOREGROUND;BACKGROUND". */
-static bool background_is_light(void)
+static const char *told_background(void)
 {
     const char *colours = getenv("COLORFGBG");
-    const char *background = colours ? strrchr(colours, ';') : NULL;
+    return colours ? strrchr(colours, ';') : NULL;
+}
+
+static bool is_light(const char *background)
+{
     return background && (strcmp(background, ";7") == 0 || strcmp(background, ";15") == 0);
 }
 
-static bool without_colour(unsigned theme)
+static void make_sgr(char *ret, unsigned look, int colour, int colours)
 {
-    const char *no_color = getenv("NO_COLOR");
-    return theme == THEME_MONO || (no_color && no_color[0]) || !has_colors();
-}
-
-static attr_t attributes_of(unsigned char look)
-{
-    attr_t attributes = A_NORMAL;
-    if (look & LOOK_DIM)
-        attributes |= A_DIM;
-    if (look & LOOK_BOLD)
-        attributes |= A_BOLD;
-    if (look & LOOK_REVERSE)
-        attributes |= A_REVERSE;
-    return attributes;
+    int length = snprintf(ret, SGR_SIZE, "\x1b[0%s%s%s", look & LOOK_BOLD ? ";1" : "",
+                          look & LOOK_DIM ? ";2" : "", look & LOOK_REVERSE ? ";7" : "");
+    char *end = ret + length;
+    size_t left = SGR_SIZE - (size_t)length;
+    if (colour < 0)
+        snprintf(end, left, "m");
+    else if (colours > 8)
+        snprintf(end, left, ";38;5;%dm", colour);
+    else
+        snprintf(end, left, ";3%dm", colour);
 }
 
 static void set_theme(struct screen *screen, unsigned theme)
 {
-    bool mono = without_colour(theme);
-    bool light = theme == THEME_LIGHT || (theme == THEME_AUTO && background_is_light());
-    bool many = COLORS >= 256;
+    int colours = theme == THEME_MONO ? 0 : count_colours();
+    bool light = theme == THEME_LIGHT || (theme == THEME_AUTO && screen->light);
     for (int i = 0; i < STYLE_COUNT; i++) {
         const struct style_look *look = &looks[i];
-        short colour =
-            many ? (light ? look->light256 : look->dark256) : (light ? look->light8 : look->dark8);
-        screen->pair[i] = 0;
-        screen->attributes[i] = attributes_of(mono ? look->mono : look->look);
-        if (mono || colour < 0)
-            continue;
+        int colour = colours == 0  ? -1
+                     : colours > 8 ? (light ? look->light256 : look->dark256)
+                                   : (light ? look->light8 : look->dark8);
+        unsigned attributes = colours == 0 ? look->mono : look->look;
         /* A dimmed colour that is dim by itself could not be read. */
-        screen->attributes[i] &= ~A_DIM;
-        screen->pair[i] = (short)(i + 1);
-        init_pair((short)(i + 1), colour, -1);
+        make_sgr(screen->sgr[i], colour < 0 ? attributes : attributes & ~(unsigned)LOOK_DIM, colour,
+                 colours);
     }
     screen->theme = theme;
     screen->shown_all = false;
 }
 
+/* All that is in `out`; what a terminal that is gone does not take is lost. */
+static void send(struct screen *screen)
+{
+    const char *text = strbuf_text(&screen->out);
+    size_t left = screen->out.length;
+    while (left > 0) {
+        ssize_t written = write(STDOUT_FILENO, text, left);
+        if (written < 0 && errno == EAGAIN) {
+            struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+            poll(&out, 1, -1);
+        } else if (written < 0 && errno != EINTR)
+            break;
+        else if (written > 0) {
+            text += written;
+            left -= (size_t)written;
+        }
+    }
+    strbuf_clear(&screen->out);
+}
+
 static void set_mouse(struct screen *screen, bool mouse)
 {
-    mousemask(mouse ? BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
-    mouseinterval(0);
+    strbuf_puts(&screen->out, mouse ? mouse_on : mouse_off);
     screen->mouse = mouse;
+}
+
+/* Where COLORFGBG does not tell, the terminal is asked; its answer comes as an input, early or
+ * late. tmux and screen would answer for themselves or not at all, the consoles show the question.
+ */
+static void ask(struct screen *screen)
+{
+    static const char *const silent[] = {"screen", "tmux", "linux", "vt", "ansi", "cons", NULL};
+    if (screen->theme != THEME_AUTO || told_background() || is_one_of(terminal_type(), silent) ||
+        count_colours() == 0)
+        return;
+    strbuf_puts(&screen->out, ask_background);
+    screen->asked = clock_monotonic();
+}
+
+static int take(struct screen *screen, bool mouse)
+{
+    struct termios raw = screen->before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
+    raw.c_iflag &= ~(tcflag_t)(ICRNL | INLCR | IGNCR | ISTRIP | IXON);
+    raw.c_cc[VMIN] = 0;
+    raw.c_cc[VTIME] = 0;
+    if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) < 0)
+        return -errno;
+    strbuf_puts(&screen->out, take_sequence);
+    if (mouse)
+        set_mouse(screen, true);
+    screen->shown_all = false;
+    return 0;
+}
+
+static bool fill(struct screen *screen, int milliseconds)
+{
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    size_t room = sizeof(screen->input) - screen->input_length;
+    if (room == 0 || poll(&in, 1, milliseconds) <= 0)
+        return false;
+    ssize_t got = read(STDIN_FILENO, &screen->input[screen->input_length], room);
+    screen->input_length += got > 0 ? (size_t)got : 0;
+    return got > 0;
+}
+
+/* An answer that came after the end would stand on the shell's command line. */
+static void await_answer(struct screen *screen)
+{
+    double left;
+    struct input input;
+    while (screen->asked > 0 && (left = screen->asked + ANSWER_SECONDS - clock_monotonic()) > 0) {
+        struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+        if (poll(&in, 1, (int)(left * 1000) + 1) <= 0 || in.revents != POLLIN)
+            break;
+        while (screen_read(screen, &input))
+            ;
+    }
+}
+
+static void give_back(struct screen *screen)
+{
+    await_answer(screen);
+    if (screen->mouse)
+        strbuf_puts(&screen->out, mouse_off);
+    strbuf_puts(&screen->out, give_sequence);
+    send(screen);
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &screen->before);
+}
+
+static int number_of(const char *variable, int otherwise)
+{
+    const char *text = getenv(variable);
+    int number = text ? atoi(text) : 0;
+    return number > 0 && number <= 9999 ? number : otherwise;
+}
+
+void screen_resized(struct screen *screen)
+{
+    struct winsize size = {0};
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0;
+    screen->width = known ? size.ws_col : number_of("COLUMNS", 80);
+    screen->height = known ? size.ws_row : number_of("LINES", 24);
+    screen->shown_all = false;
 }
 
 int screen_open(struct screen **ret, const struct prefs *prefs)
 {
+    static const char *const dumb[] = {"dumb", "unknown", "emacs", NULL};
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return -ENOTTY;
+    if (!terminal_type()[0] || is_one_of(terminal_type(), dumb))
+        return -ENOTSUP;
     struct screen *screen = calloc(1, sizeof(*screen));
     if (!screen)
         return -ENOMEM;
-    screen->terminal = newterm(NULL, stdout, stdin);
-    if (!screen->terminal) {
+    int r = tcgetattr(STDIN_FILENO, &screen->before) < 0 ? -errno : take(screen, prefs->mouse != 0);
+    if (r < 0) {
         free(screen);
-        return -ENOTSUP;
+        return r;
     }
-    set_term(screen->terminal);
-    cbreak();
-    noecho();
-    nonl();
-    curs_set(0);
-    set_escdelay(25);
-    keypad(stdscr, TRUE);
-    nodelay(stdscr, TRUE);
-    leaveok(stdscr, TRUE);
-    if (has_colors()) {
-        start_color();
-        use_default_colors();
-    }
+    screen->light = is_light(told_background());
+    screen_resized(screen);
     set_theme(screen, prefs->theme);
-    set_mouse(screen, prefs->mouse);
+    ask(screen);
     *ret = screen;
     return 0;
 }
@@ -141,25 +285,29 @@ void screen_close(struct screen *screen)
 {
     if (!screen)
         return;
-    set_mouse(screen, false);
-    endwin();
-    delscreen(screen->terminal);
+    give_back(screen);
     cells_free(&screen->shown);
+    strbuf_free(&screen->out);
     free(screen);
+}
+
+int screen_suspend(struct screen *screen)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTSTP);
+    give_back(screen);
+    raise(SIGTSTP);
+    sigprocmask(SIG_UNBLOCK, &set, NULL); /* stops here */
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    screen_resized(screen);
+    return take(screen, screen->mouse);
 }
 
 void screen_size(const struct screen *screen, int *ret_width, int *ret_height)
 {
-    (void)screen;
-    getmaxyx(stdscr, *ret_height, *ret_width);
-}
-
-void screen_resized(struct screen *screen)
-{
-    struct winsize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0)
-        resizeterm(size.ws_row, size.ws_col);
-    screen->shown_all = false;
+    *ret_width = screen->width;
+    *ret_height = screen->height;
 }
 
 void screen_adopt(struct screen *screen, const struct prefs *prefs)
@@ -167,7 +315,7 @@ void screen_adopt(struct screen *screen, const struct prefs *prefs)
     if (screen->theme != prefs->theme)
         set_theme(screen, prefs->theme);
     if (screen->mouse != (prefs->mouse != 0))
-        set_mouse(screen, prefs->mouse);
+        set_mouse(screen, prefs->mouse != 0);
 }
 
 void screen_forget(struct screen *screen)
@@ -175,14 +323,43 @@ void screen_forget(struct screen *screen)
     screen->shown_all = false;
 }
 
-static void put_cell(struct screen *screen, int x, int y, const struct cell *cell)
+static bool same_cell(const struct cell *a, const struct cell *b)
 {
-    if (cell->character == 0)
+    return a->character == b->character && a->style == b->style;
+}
+
+static void move_to(struct screen *screen, int x, int y)
+{
+    if (screen->x < 0 || y != screen->y || x < screen->x)
+        strbuf_printf(&screen->out, "\x1b[%d;%dH", y + 1, x + 1);
+    else if (x > screen->x)
+        strbuf_printf(&screen->out, "\x1b[%dC", x - screen->x);
+    screen->x = x;
+    screen->y = y;
+}
+
+/* At the right edge terminals differ in where the cursor is. */
+static void put_cell(struct screen *screen, int x, int y, const struct cell *cell, int columns)
+{
+    move_to(screen, x, y);
+    if (screen->style != (int)cell->style)
+        strbuf_puts(&screen->out, screen->sgr[cell->style]);
+    screen->style = (int)cell->style;
+    utf8_put(&screen->out, cell->character);
+    screen->x = x + columns < screen->width ? x + columns : -1;
+}
+
+static void show_row(struct screen *screen, int y, const struct cell *row, struct cell *shown)
+{
+    size_t width = (size_t)screen->shown.width;
+    if (memcmp(row, shown, width * sizeof(*row)) == 0)
         return;
-    cchar_t character;
-    wchar_t text[2] = {(wchar_t)cell->character, L'\0'};
-    setcchar(&character, text, screen->attributes[cell->style], screen->pair[cell->style], NULL);
-    mvadd_wch(y, x, &character);
+    for (size_t x = 0; x < width; x++) {
+        bool wide = x + 1 < width && row[x + 1].character == 0;
+        if (row[x].character != 0 && !same_cell(&row[x], &shown[x]))
+            put_cell(screen, (int)x, y, &row[x], wide ? 2 : 1);
+    }
+    memcpy(shown, row, width * sizeof(*row));
 }
 
 void screen_show(struct screen *screen, const struct cells *cells)
@@ -193,106 +370,65 @@ void screen_show(struct screen *screen, const struct cells *cells)
     if (!screen->shown_all) {
         if (cells_resize(shown, cells->width, cells->height) < 0)
             return;
-        clear();
+        cells_clear(shown);
+        strbuf_puts(&screen->out, clear_sequence);
+        screen->x = screen->style = -1;
     }
-    bool changed = !screen->shown_all;
     for (int y = 0; y < cells->height; y++) {
         size_t row = (size_t)y * (size_t)cells->width;
-        size_t bytes = (size_t)cells->width * sizeof(struct cell);
-        if (screen->shown_all && memcmp(&cells->cell[row], &shown->cell[row], bytes) == 0)
-            continue;
-        changed = true;
-        for (int x = 0; x < cells->width; x++)
-            put_cell(screen, x, y, &cells->cell[row + (size_t)x]);
-        memcpy(&shown->cell[row], &cells->cell[row], bytes);
+        show_row(screen, y, &cells->cell[row], &shown->cell[row]);
     }
     screen->shown_all = true;
-    if (changed)
-        refresh();
+    send(screen);
 }
 
-static uint32_t code_of_key(wint_t key)
+/* A second press in the same place, soon after the first. */
+static void join_clicks(struct screen *screen, struct input *input)
 {
-    static const struct {
-        wint_t key;
-        uint32_t code;
-    } keys[] = {
-        {KEY_UP, INPUT_UP},
-        {KEY_DOWN, INPUT_DOWN},
-        {KEY_LEFT, INPUT_LEFT},
-        {KEY_RIGHT, INPUT_RIGHT},
-        {KEY_SLEFT, INPUT_SHIFT_LEFT},
-        {KEY_SRIGHT, INPUT_SHIFT_RIGHT},
-        {KEY_HOME, INPUT_HOME},
-        {KEY_END, INPUT_END},
-        {KEY_PPAGE, INPUT_PAGE_UP},
-        {KEY_NPAGE, INPUT_PAGE_DOWN},
-        {KEY_ENTER, INPUT_ENTER},
-        {KEY_BACKSPACE, INPUT_BACKSPACE},
-        {KEY_DC, INPUT_DELETE},
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-        if (keys[i].key == key)
-            return keys[i].code;
-    return key >= KEY_F(1) && key <= KEY_F(12) ? (uint32_t)INPUT_F(key - KEY_F0) : INPUT_NONE;
+    double now = clock_monotonic();
+    bool again = now - screen->click_time < DOUBLE_CLICK_SECONDS && screen->click_x == input->x &&
+                 screen->click_y == input->y;
+    if (again)
+        input->code = INPUT_DOUBLE_CLICK;
+    screen->click_time = again ? 0 : now;
+    screen->click_x = input->x;
+    screen->click_y = input->y;
 }
 
-static uint32_t code_of_character(wint_t character)
+static void take_answer(struct screen *screen, bool light)
 {
-    switch (character) {
-    case '\r':
-    case '\n':
-        return INPUT_ENTER;
-    case '\t':
-        return INPUT_TAB;
-    case 0x1B:
-        return INPUT_ESCAPE;
-    case 0x08:
-    case 0x7F:
-        return INPUT_BACKSPACE;
-    default:
-        return (uint32_t)character;
+    screen->asked = 0;
+    if (light != screen->light) {
+        screen->light = light;
+        set_theme(screen, screen->theme);
     }
 }
 
-static bool read_mouse(struct screen *screen, struct input *ret)
+/* The next input from what has come, waiting for the rest of one that has only begun. */
+static bool next_input(struct screen *screen, struct input *ret)
 {
-    MEVENT event;
-    if (getmouse(&event) != OK)
+    if (screen->input_length == 0 && !fill(screen, 0))
         return false;
-    *ret = (struct input){.x = event.x, .y = event.y};
-    if (event.bstate & BUTTON4_PRESSED)
-        ret->code = INPUT_WHEEL_UP;
-    else if (event.bstate & BUTTON5_PRESSED)
-        ret->code = INPUT_WHEEL_DOWN;
-    else if (event.bstate & BUTTON1_PRESSED) {
-        double now = clock_monotonic();
-        bool again = now - screen->click_time < DOUBLE_CLICK_SECONDS &&
-                     screen->click_x == event.x && screen->click_y == event.y;
-        ret->code = again ? INPUT_DOUBLE_CLICK : INPUT_CLICK;
-        screen->click_time = again ? 0 : now;
-        screen->click_x = event.x;
-        screen->click_y = event.y;
-    } else
-        return false;
+    size_t taken;
+    bool whole = false;
+    while ((taken = input_parse(screen->input, screen->input_length, whole, ret)) == 0)
+        whole = !fill(screen, input_begins_answer(screen->input, screen->input_length)
+                                  ? ANSWER_MILLISECONDS
+                                  : ESCAPE_MILLISECONDS);
+    screen->input_length -= taken;
+    memmove(screen->input, &screen->input[taken], screen->input_length);
     return true;
 }
 
 bool screen_read(struct screen *screen, struct input *ret)
 {
-    for (;;) {
-        wint_t key;
-        int kind = get_wch(&key);
-        if (kind == ERR)
-            return false;
-        *ret = (struct input){0};
-        if (kind == KEY_CODE_YES && key == KEY_MOUSE) {
-            if (read_mouse(screen, ret))
-                return true;
-            continue;
-        }
-        ret->code = kind == KEY_CODE_YES ? code_of_key(key) : code_of_character(key);
-        if (ret->code != INPUT_NONE)
+    while (next_input(screen, ret)) {
+        if (ret->code == INPUT_LIGHT_BACKGROUND || ret->code == INPUT_DARK_BACKGROUND)
+            take_answer(screen, ret->code == INPUT_LIGHT_BACKGROUND);
+        else if (ret->code == INPUT_CLICK)
+            join_clicks(screen, ret);
+        if (ret->code != INPUT_NONE && ret->code < INPUT_LIGHT_BACKGROUND)
             return true;
     }
+    return false;
 }

@@ -397,15 +397,20 @@ static void on_input(void *context, uint32_t events)
 static void on_signal(void *context, int signal)
 {
     struct top *top = context;
-    if (signal != SIGWINCH) {
+    if (signal == SIGTSTP) {
+        int r = screen_suspend(top->screen);
+        if (r < 0)
+            fail(top, r);
+    } else if (signal == SIGWINCH)
+        screen_resized(top->screen);
+    else {
         loop_stop(top->loop, 0);
         return;
     }
-    screen_resized(top->screen);
     ask_for_frame(top);
 }
 
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP};
 
 int top_block_signals(void)
 {

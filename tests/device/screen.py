@@ -13,11 +13,11 @@ import time
 import gpu
 
 # A control sequence, another escape, or one character.
-TOKEN = re.compile(r"\x1b\[([?>]?)([0-9;]*)([@-~])|\x1b[()][A-Z0-9]|\x1b[=>78M]|[^\x1b]", re.S)
+TOKEN = re.compile(r"\x1b\[([?>]?)([0-9;]*)([@-~])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x1b[=>78M]|[^\x1b]", re.S)
 
 
 class Screen:
-    """What ncurses sends as xterm-256color, without its colours; wide characters are not known."""
+    """What top sends, without its colours; wide characters are not known."""
 
     def __init__(self, arguments=(), width=200, height=60):
         self.width, self.height = width, height
