@@ -149,8 +149,8 @@ static int report(const struct command *command, int r)
                                     "'rooftop stat'");
     if (r == -ENOTSUP)
         return usage_error(command,
-                           "a terminal of type '%s' ($TERM) cannot show a screen: use --once for "
-                           "one screen as text, or 'rooftop stat'; where it can, set TERM=xterm",
+                           "TERM='%s' shows no screen: use --once for one as text, 'rooftop stat' "
+                           "for lines, or\nTERM=xterm where the terminal can do more",
                            terminal ? terminal : "");
     return r < 0 ? run_error(command, "%s", strerror(-r)) : EXIT_DONE;
 }

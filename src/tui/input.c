@@ -201,7 +201,7 @@ static void parse_sequence(const char *bytes, size_t length, struct input *ret)
 static size_t parse_utf8(const char *bytes, size_t length, bool whole, struct input *ret)
 {
     unsigned char lead = (unsigned char)bytes[0];
-    size_t wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 1;
+    size_t wanted = lead > 0xF4 ? 1 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 1;
     char text[5] = "";
     if (length < wanted && !whole)
         return 0;

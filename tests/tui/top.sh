@@ -64,6 +64,27 @@ result $? "neither white nor black is drawn, which the background may be"
 result $? "has other colours"
 setting=
 
+# No database of terminals is needed.
+setting="TERM=xterm-of-tomorrow TERMINFO=/nonexistent"
+open_screen 80 24 --source "$one" --from 7 --paused
+wait_for 'compute-bound' "an unknown terminal is taken for one like all others"
+mux capture-pane -p -e >coloured
+grep -q "$(printf '\033')\[\([0-9;]*;\)*3[0-7]" coloured
+result $? "with eight colours"
+setting="TERM=vt220"
+open_screen 80 24 --source "$one" --from 7 --paused
+wait_for 'compute-bound' "a terminal without colours"
+mux capture-pane -p -e >coloured
+! grep -q "$(printf '\033')\[\([0-9;]*;\)*3[0-8]" coloured
+result $? "gets none"
+for type in dumb '' unknown; do
+    setting="TERM=$type"
+    open_screen 80 24 --source "$one"
+    wait_exit 2 "TERM='$type' shows no screen"
+    wait_for "shows no screen: use --once" "and says what does"
+done
+setting=
+
 open_screen 100 30 --source "$eight" --from 5 --paused
 wait_for 'python job0' "the processes are shown"
 press F4
