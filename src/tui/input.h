@@ -12,5 +12,5 @@
  * will, and an Escape that begins no sequence is the key then. `length` is at least 1. */
 size_t input_parse(const char *bytes, size_t length, bool whole, struct input *ret);
 
-/* An answer is on its way, of which these bytes are the beginning: it takes longer than a key. */
+/* The bytes begin an answer, whose rest is on its way. */
 bool input_begins_answer(const char *bytes, size_t length);

@@ -19,8 +19,8 @@ enum look { LOOK_DIM = 1 << 0, LOOK_BOLD = 1 << 1, LOOK_REVERSE = 1 << 2 };
 
 static const double DOUBLE_CLICK_SECONDS = 0.4;
 
-/* An Escape that nothing follows for so long is the key; an answer comes in larger pieces. */
-enum { ESCAPE_MILLISECONDS = 25, ANSWER_MILLISECONDS = 250 };
+/* An Escape that nothing follows for so long is the key. */
+enum { ESCAPE_MILLISECONDS = 25 };
 
 /* A terminal that has not answered by then will not. */
 static const double ANSWER_SECONDS = 0.5;
@@ -291,15 +291,24 @@ void screen_close(struct screen *screen)
     free(screen);
 }
 
-int screen_suspend(struct screen *screen)
+/* As if nobody had asked for the signal. */
+static void stop_here(void)
 {
     sigset_t set;
+    struct sigaction asked, usual = {.sa_handler = SIG_DFL};
     sigemptyset(&set);
     sigaddset(&set, SIGTSTP);
-    give_back(screen);
+    sigaction(SIGTSTP, &usual, &asked);
     raise(SIGTSTP);
     sigprocmask(SIG_UNBLOCK, &set, NULL); /* stops here */
     sigprocmask(SIG_BLOCK, &set, NULL);
+    sigaction(SIGTSTP, &asked, NULL);
+}
+
+int screen_suspend(struct screen *screen)
+{
+    give_back(screen);
+    stop_here();
     screen_resized(screen);
     return take(screen, screen->mouse);
 }
@@ -404,17 +413,20 @@ static void take_answer(struct screen *screen, bool light)
     }
 }
 
-/* The next input from what has come, waiting for the rest of one that has only begun. */
+/* The next input from what has come; the rest of a key that has only begun is waited for, that of an
+ * answer comes when it comes. */
 static bool next_input(struct screen *screen, struct input *ret)
 {
-    if (screen->input_length == 0 && !fill(screen, 0))
-        return false;
     size_t taken;
     bool whole = false;
-    while ((taken = input_parse(screen->input, screen->input_length, whole, ret)) == 0)
-        whole = !fill(screen, input_begins_answer(screen->input, screen->input_length)
-                                  ? ANSWER_MILLISECONDS
-                                  : ESCAPE_MILLISECONDS);
+    if (screen->input_length == 0 && !fill(screen, 0))
+        return false;
+    while ((taken = input_parse(screen->input, screen->input_length, whole, ret)) == 0) {
+        bool answer = input_begins_answer(screen->input, screen->input_length);
+        whole = !fill(screen, answer ? 0 : ESCAPE_MILLISECONDS);
+        if (whole && answer)
+            return false;
+    }
     screen->input_length -= taken;
     memmove(screen->input, &screen->input[taken], screen->input_length);
     return true;

@@ -164,6 +164,7 @@ int main(int argc, char **argv)
         return 2;
     unsetenv("COLORFGBG");
     unsetenv("NO_COLOR");
+    setvbuf(stdout, NULL, _IOLBF, 0);
     int r = start(&argv[1]);
     if (r == -ENODEV || r == -ENOENT) {
         puts("1..0 # SKIP no pseudo-terminal here");
