@@ -19,6 +19,8 @@ static bool is_held(enum metric metric)
     case METRIC_DRAM_WRITE:
     case METRIC_L2_ACTIVE:
     case METRIC_L1_ACTIVE:
+    case METRIC_XU_ACTIVE:
+    case METRIC_TENSOR_SHARED_LOADS:
         return true;
     default:
         return false;

@@ -303,9 +303,10 @@ static const enum metric of_whole_gpu[] = {
 };
 
 static const enum metric of_cupti[] = {
-    METRIC_ISSUE_ACTIVE, METRIC_DRAM_READ,      METRIC_DRAM_WRITE,
-    METRIC_L2_ACTIVE,    METRIC_L1_ACTIVE,      METRIC_EFFECTIVE_CLOCK,
-    METRIC_COUNTERS_AGE, METRIC_COUNTERS_SHARE, METRIC_COUNTERS_OVERFLOWS,
+    METRIC_ISSUE_ACTIVE,   METRIC_DRAM_READ,           METRIC_DRAM_WRITE,
+    METRIC_L2_ACTIVE,      METRIC_L1_ACTIVE,           METRIC_EFFECTIVE_CLOCK,
+    METRIC_XU_ACTIVE,      METRIC_TENSOR_SHARED_LOADS, METRIC_COUNTERS_AGE,
+    METRIC_COUNTERS_SHARE, METRIC_COUNTERS_OVERFLOWS,
 };
 
 static void miss_all(struct sample *sample, const enum metric *metrics, size_t count,

@@ -1,6 +1,7 @@
 #include "sol/sol.h"
 
 #include "sol/bound.h"
+#include "sol/tensor_path.h"
 
 /* Below it an engine's rests are worth a word. */
 static const double FULLY_BUSY = 0.9;
@@ -173,15 +174,23 @@ static void say_latency(const struct sample *sample, struct strbuf *out)
         strbuf_puts(out, " but mostly wait: small or dependent steps");
 }
 
-/* On Hopper the counters do not tell mma.sync, which keeps the tensor pipe busy at two thirds of
- * its rate, from its successor. Integer products are where libraries still use it
- * (docs/ACCURACY.md). */
-static bool may_be_old_path(const struct device *device, const struct sample *sample)
+/* A busy pipe that does less than it seems. Where the counter that tells has not run, integer
+ * products get a warning: for them libraries still use the old path (docs/ACCURACY.md). */
+static void add_tensor_path(const struct device *device, const struct sample *sample,
+                            struct strbuf *out)
 {
-    double capability = device_number(device, DEVICE_COMPUTE_CAPABILITY, 0);
-    return capability >= 9 && capability < 10 &&
-           sample_get(sample, METRIC_COMPUTE_SOL_PIPE, -1) == LABEL_PIPE_TENSOR &&
-           sample_get(sample, METRIC_ASSUMED_TYPE, -1) == LABEL_TYPE_INT8;
+    if (sample_get(sample, METRIC_COMPUTE_SOL_PIPE, -1) != LABEL_PIPE_TENSOR)
+        return;
+    enum tensor_path path = sol_tensor_path(device, sample);
+    if (path == TENSOR_PATH_OLD) {
+        strbuf_printf(out,
+                      ", a good part on the older mma.sync path, which reaches %.2f of that "
+                      "rate: FLOPs are about ",
+                      TENSOR_OLD_RATE);
+        sol_percent(TENSOR_OLD_RATE * sample->value[METRIC_COMPUTE_SOL], out);
+    } else if (path == TENSOR_PATH_UNKNOWN &&
+               sample_get(sample, METRIC_ASSUMED_TYPE, -1) == LABEL_TYPE_INT8)
+        strbuf_puts(out, " (two thirds of that in work, if by mma.sync)");
 }
 
 static void say_bound(const struct device *device, const struct sample *sample, struct strbuf *out)
@@ -190,8 +199,7 @@ static void say_bound(const struct device *device, const struct sample *sample, 
     case LABEL_BOUND_COMPUTE:
         strbuf_printf(out, "compute-bound: %s pipe at ", pipe_words(sample));
         add_percent(sample, METRIC_COMPUTE_SOL, out);
-        if (may_be_old_path(device, sample))
-            strbuf_puts(out, " (two thirds of that in work, if by mma.sync)");
+        add_tensor_path(device, sample, out);
         add_gaps(sample, out);
         break;
     case LABEL_BOUND_MEMORY:

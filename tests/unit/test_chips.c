@@ -26,9 +26,12 @@ static struct cupti_host host_of(const char *chip)
 static void describe_plan(struct strbuf *out, const struct plan *plan)
 {
     for (size_t i = 0; i < plan->set_count; i++)
-        for (size_t k = 0; k < plan->set[i].count; k++)
+        for (size_t k = 0; k < plan->set[i].count; k++) {
+            const struct cupti_counter *counter = plan->set[i].counter[k];
             strbuf_printf(out, "  %zu %s: %s\n", i + 1,
-                          metric_info(plan->set[i].counter[k]->metric)->name, plan->set[i].name[k]);
+                          counter ? metric_info(counter->metric)->name : "  divided by",
+                          plan->set[i].name[k]);
+        }
     for (int m = 0; m < METRIC_COUNT && m < 64; m++)
         if (plan->refused >> m & 1)
             strbuf_printf(out, "  - %s\n", metric_info((enum metric)m)->name);
@@ -138,6 +141,36 @@ static void samples_beside_gpm_in_one_pass_on_hopper(void **state)
     assert_int_equal(refused, 0);
 }
 
+/* In a burst, beside all that GPM lacks. */
+static void tells_the_tensor_paths_apart_in_the_same_pass_on_hopper(void **state)
+{
+    (void)state;
+    const uint64_t burst = METRIC_BIT(METRIC_EFFECTIVE_CLOCK) | METRIC_BIT(METRIC_L2_ACTIVE) |
+                           METRIC_BIT(METRIC_ISSUE_ACTIVE) | METRIC_BIT(METRIC_DRAM_READ) |
+                           METRIC_BIT(METRIC_DRAM_WRITE) | METRIC_BIT(METRIC_XU_ACTIVE) |
+                           METRIC_BIT(METRIC_TENSOR_SHARED_LOADS);
+    uint64_t refused;
+    assert_int_equal(plan_sets("GH100", burst, &refused), 1);
+    assert_int_equal(refused, 0);
+}
+
+static void counts_special_functions_without_a_further_set(void **state)
+{
+    (void)state;
+    const uint64_t xu = METRIC_BIT(METRIC_XU_ACTIVE);
+    const uint64_t others = ~xu & ~METRIC_BIT(METRIC_TENSOR_SHARED_LOADS);
+    struct cupti_supported_chips chips = {.size = CUPTI_SIZE(struct cupti_supported_chips, chips)};
+    assert_int_equal(cupti.supported_chips(&chips), CUPTI_OK);
+    for (size_t i = 0; i < chips.count; i++) {
+        uint64_t refused, refused_alone;
+        size_t sets = plan_sets(chips.chips[i], others, &refused);
+        assert_int_equal(plan_sets(chips.chips[i], others | xu, &refused), sets);
+        plan_sets(chips.chips[i], xu, &refused_alone);
+        assert_int_equal(refused & xu, refused_alone);
+        assert_int_equal(refused_alone == 0, strncmp(chips.chips[i], "GV1", 3) != 0);
+    }
+}
+
 static void names_what_a_chip_lacks(void **state)
 {
     (void)state;
@@ -162,6 +195,8 @@ int main(void)
         cmocka_unit_test(lacks_dram_counters_where_memory_is_the_hosts),
         cmocka_unit_test(knows_the_names_of_gb202),
         cmocka_unit_test(samples_beside_gpm_in_one_pass_on_hopper),
+        cmocka_unit_test(tells_the_tensor_paths_apart_in_the_same_pass_on_hopper),
+        cmocka_unit_test(counts_special_functions_without_a_further_set),
         cmocka_unit_test(names_what_a_chip_lacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,6 +147,45 @@ static void adds_what_gpm_lacks_in_bursts(void **state)
     assert_int_equal(count_log("enable"), count_log("disable"));
 }
 
+static void counts_shared_loads_for_each_cycle_of_the_tensor_pipe(void **state)
+{
+    struct fixture *fixture = *state;
+    open_overlay(fixture, CLOCK_BURST, 9.0, "value wavefronts_mem_shared_op_ld 0.18\n");
+    struct sample *sample = &fixture->samples[0];
+    assert_true(comes(fixture, 0, METRIC_TENSOR_SHARED_LOADS, ABSENT_NO));
+    assert_float_equal(sample->value[METRIC_TENSOR_SHARED_LOADS], .45, 1e-9);
+    assert_float_equal(sample->value[METRIC_XU_ACTIVE], .4, 1e-9);
+    close_overlay(fixture);
+
+    open_overlay(fixture, CLOCK_BURST, 9.0, "value pipe_tensor 0\n");
+    assert_true(comes(fixture, 0, METRIC_TENSOR_SHARED_LOADS, ABSENT_NOTHING_RAN));
+    assert_true(sample_has(sample, METRIC_EFFECTIVE_CLOCK));
+    close_overlay(fixture);
+}
+
+static void counts_what_is_dear_in_bursts_only(void **state)
+{
+    static const struct {
+        enum clock_mode mode;
+        double capability;
+        enum absence loads, xu;
+    } cases[] = {
+        {CLOCK_CONTINUOUS, 9.0, ABSENT_COUNTERS_IN_BURSTS, ABSENT_COUNTERS_IN_BURSTS},
+        {CLOCK_BURST, 10.0, ABSENT_NOT_SUPPORTED, ABSENT_NO},
+        {CLOCK_CONTINUOUS, 10.0, ABSENT_NOT_SUPPORTED, ABSENT_COUNTERS_IN_BURSTS},
+        {CLOCK_CONTINUOUS, 8.0, ABSENT_NOT_SUPPORTED, ABSENT_NO},
+    };
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        open_overlay(fixture, cases[i].mode, cases[i].capability, "passes 24\n");
+        assert_true(comes(fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+        const struct sample *sample = &fixture->samples[0];
+        assert_int_equal(sample->absent[METRIC_TENSOR_SHARED_LOADS], cases[i].loads);
+        assert_int_equal(sample->absent[METRIC_XU_ACTIVE], cases[i].xu);
+        close_overlay(fixture);
+    }
+}
+
 static void withdraws_what_the_work_has_outrun(void **state)
 {
     struct fixture *fixture = *state;
@@ -441,6 +480,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
         TEST(adds_what_gpm_lacks_in_bursts),
+        TEST(counts_shared_loads_for_each_cycle_of_the_tensor_pipe),
+        TEST(counts_what_is_dear_in_bursts_only),
         TEST(withdraws_what_the_work_has_outrun),
         TEST(answers_a_change_of_the_work_at_once),
         TEST(sees_the_driver_throttle),

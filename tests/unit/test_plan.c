@@ -32,7 +32,7 @@ static size_t place_of(const struct plan *plan, enum metric metric)
 {
     for (size_t i = 0; i < plan->set_count; i++)
         for (size_t k = 0; k < plan->set[i].count; k++)
-            if (plan->set[i].counter[k]->metric == metric)
+            if (plan->set[i].counter[k] && plan->set[i].counter[k]->metric == metric)
                 return i;
     return PLAN_MAX_SETS;
 }
@@ -45,7 +45,7 @@ static void puts_all_in_one_set_where_they_fit(void **state)
     plan_make(&plan, UINT64_MAX, PLAN_MAX_SETS, toy_passes, &toy);
     assert_int_equal(plan.set_count, 1);
     assert_int_equal(plan.refused, 0);
-    assert_int_equal(__builtin_popcountll(plan.planned), plan.set[0].count);
+    assert_int_equal(__builtin_popcountll(plan.planned), plan.set[0].count - 1); /* a divisor */
     assert_string_equal(plan.set[0].name[0], plan.set[0].counter[0]->name);
 }
 
@@ -101,6 +101,26 @@ static void takes_another_counter_where_the_first_is_missing(void **state)
     assert_int_equal(plan.refused, METRIC_BIT(METRIC_TENSOR_ACTIVE));
 }
 
+static void keeps_a_quotient_in_one_set(void **state)
+{
+    (void)state;
+    const uint64_t quotient = METRIC_BIT(METRIC_TENSOR_SHARED_LOADS);
+    const uint64_t others = METRIC_BIT(METRIC_EFFECTIVE_CLOCK) | METRIC_BIT(METRIC_L2_ACTIVE);
+    struct toy toy = {.room = 3}; /* beside two others there is room for half of it */
+    struct plan plan;
+    plan_make(&plan, others | quotient, PLAN_MAX_SETS, toy_passes, &toy);
+    assert_int_equal(plan.set[0].count, 2);
+    assert_int_equal(plan.set[1].count, 2);
+    assert_int_equal(plan.set[1].counter[0]->metric, METRIC_TENSOR_SHARED_LOADS);
+    assert_string_equal(plan.set[1].name[1], plan.set[1].counter[0]->divisor);
+    assert_null(plan.set[1].counter[1]);
+
+    toy = (struct toy){.room = 3, .lacks = "pipe_tensor"}; /* one of its two */
+    plan_make(&plan, others | quotient, PLAN_MAX_SETS, toy_passes, &toy);
+    assert_int_equal(plan.set_count, 1);
+    assert_int_equal(plan.refused, quotient);
+}
+
 static void reads_the_helpers_arguments(void **state)
 {
     (void)state;
@@ -132,6 +152,7 @@ int main(void)
         cmocka_unit_test(gives_what_does_not_fit_a_turn),
         cmocka_unit_test(refuses_the_least_valuable),
         cmocka_unit_test(takes_another_counter_where_the_first_is_missing),
+        cmocka_unit_test(keeps_a_quotient_in_one_set),
         cmocka_unit_test(reads_the_helpers_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

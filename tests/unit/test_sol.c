@@ -218,6 +218,32 @@ static void does_not_judge_by_links_that_it_cannot_see(void **state)
     assert_int_equal(sample.absent[METRIC_BOUND], ABSENT_INPUT_MISSING);
 }
 
+static void knows_work_on_the_older_tensor_path(void **state)
+{
+    (void)state;
+    struct device device = h200();
+    struct sample sample = derived(&device, "gemm-int8-8192");
+    sample_set(&sample, METRIC_TENSOR_SHARED_LOADS, 0.45);
+    assert_verdict(
+        &device, &sample,
+        "compute-bound: tensor pipe at 74 %, a good part on the older mma.sync path, which "
+        "reaches 0.66 of that rate: FLOPs are about 49 %; nvidia-smi says 100 %");
+    sample_set(&sample, METRIC_TENSOR_SHARED_LOADS, 0.007);
+    assert_verdict(&device, &sample, "compute-bound: tensor pipe at 74 %; nvidia-smi says 100 %");
+
+    sample = derived(&device, "gemm-fp64-4096"); /* mma.sync at its full rate */
+    sample_set(&sample, METRIC_TENSOR_SHARED_LOADS, 2);
+    assert_verdict(&device, &sample, "compute-bound: tensor pipe at 95 %; nvidia-smi says 100 %");
+    sample = derived(&device, "gemm-fp32-4096"); /* loads that have nothing to do with it */
+    sample_set(&sample, METRIC_TENSOR_SHARED_LOADS, 1e5);
+    assert_verdict(&device, &sample, "compute-bound: FP32 pipe at 77 %; nvidia-smi says 100 %");
+
+    sample = derived(&device, "gemm-int8-8192");
+    device_set_number(&device, DEVICE_COMPUTE_CAPABILITY, 8.0); /* whose only path it is */
+    sample_set(&sample, METRIC_TENSOR_SHARED_LOADS, 2);
+    assert_verdict(&device, &sample, "compute-bound: tensor pipe at 74 %; nvidia-smi says 100 %");
+}
+
 static void says_a_plain_sentence(void **state)
 {
     (void)state;
@@ -523,6 +549,7 @@ int main(void)
         cmocka_unit_test(leaves_issue_slots_out),
         cmocka_unit_test(measures_links_against_their_peaks),
         cmocka_unit_test(does_not_judge_by_links_that_it_cannot_see),
+        cmocka_unit_test(knows_work_on_the_older_tensor_path),
         cmocka_unit_test(says_a_plain_sentence),
         cmocka_unit_test(gives_reasons_where_only_nvml_is_seen),
         cmocka_unit_test(needs_the_pipes_that_may_be_the_busiest),

@@ -28,6 +28,9 @@ enum {
     SAMPLES_PER_BURST = 4,
     RECORD_BYTES_PER_COUNTER = 16 * 1024, /* of one sample; more than any cheap one takes */
     SMALLEST_BUFFER = 4 * 1024 * 1024,
+    /* Loads from shared memory are counted in bursts only. Counters of L1 fill 16 MiB within a
+     * second, and a burst takes a third of that, with what its calls take. */
+    SMALLEST_OF_BURST = 16 * 1024 * 1024,
     LARGEST_BUFFER = 64 * 1024 * 1024,
 };
 
@@ -145,11 +148,12 @@ static struct cupti_sampling sampling_of(const struct helper_device *device)
     bool bursts = device->wanted->bursts;
     double interval = bursts ? config->burst / SAMPLES_PER_BURST : config->interval;
     double samples = BUFFERED_SECONDS / interval + 2 * SAMPLES_PER_BURST;
+    double least = bursts ? SMALLEST_OF_BURST : SMALLEST_BUFFER;
     double bytes = samples * RECORD_BYTES_PER_COUNTER * (double)device->plan.set[device->set].count;
     return (struct cupti_sampling){
         .interval = interval,
         .max_samples = (size_t)samples,
-        .buffer_size = (size_t)fmin(fmax(bytes, SMALLEST_BUFFER), LARGEST_BUFFER),
+        .buffer_size = (size_t)fmin(fmax(bytes, least), LARGEST_BUFFER),
         .trigger = samples_by_sysclk(device->host.chip) ? CUPTI_TRIGGER_SYSCLK : CUPTI_TRIGGER_TIME,
         .sysclk = ASSUMED_SYSCLK,
     };
@@ -209,12 +213,17 @@ static void fill_values(const struct helper_device *device, const struct cupti_v
     report->begin = device->set_since;
     report->share = (float)planned_share(device);
     for (size_t i = 0; i < set->count && values->samples > 0; i++) {
-        enum metric metric = set->counter[i]->metric;
-        double value = values->value[i] * set->counter[i]->scale;
-        if (!plausible(metric, &value))
+        const struct cupti_counter *counter = set->counter[i];
+        if (!counter)
             continue;
-        report->value[metric] = value;
-        report->metrics |= METRIC_BIT(metric);
+        double value = values->value[i] * counter->scale;
+        bool nothing_ran = counter->divisor && values->value[i + 1] == 0;
+        if (counter->divisor)
+            value = nothing_ran ? NAN : value / values->value[i + 1];
+        if (!nothing_ran && !plausible(counter->metric, &value))
+            continue;
+        report->value[counter->metric] = value;
+        report->metrics |= METRIC_BIT(counter->metric);
     }
 }
 

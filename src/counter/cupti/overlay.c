@@ -20,6 +20,9 @@ enum { THREAD_STACK_BYTES = 256 * 1024 };
     (METRIC_BIT(METRIC_EFFECTIVE_CLOCK) | METRIC_BIT(METRIC_L2_ACTIVE) |                           \
      METRIC_BIT(METRIC_ISSUE_ACTIVE) | METRIC_BIT(METRIC_DRAM_READ) |                              \
      METRIC_BIT(METRIC_DRAM_WRITE))
+/* What the SMs and L1 count one by one: as dear as the work is busy with it, up to a quarter of a
+ * core beside a product by mma.sync (docs/COUNTERS.md). A burst bears that. */
+#define IN_BURSTS (METRIC_BIT(METRIC_XU_ACTIVE) | METRIC_BIT(METRIC_TENSOR_SHARED_LOADS))
 /* On the H200, decoding L1's throughput takes a third of a core at any rate, and any other a
  * hundredth (docs/COUNTERS.md). */
 #define TOO_DEAR METRIC_BIT(METRIC_L1_ACTIVE)
@@ -84,10 +87,29 @@ static bool has_gpm(const struct device *device)
 
 static void want_all(struct overlay_device *ours, enum clock_mode mode)
 {
-    ours->bursts = false;
-    ours->wanted = whole_catalog() & ~TOO_DEAR;
+    ours->beside_gpm = ours->bursts = false;
+    ours->dear = 0;
+    ours->wanted = whole_catalog() & ~(TOO_DEAR | METRIC_BIT(METRIC_TENSOR_SHARED_LOADS));
     if (mode == CLOCK_OFF)
         ours->wanted &= ~METRIC_BIT(METRIC_EFFECTIVE_CLOCK);
+}
+
+/* Only Hopper has both paths to its tensor cores, wgmma and the older one. */
+static bool has_two_tensor_paths(const struct device *device)
+{
+    return floor(device_number(device, DEVICE_COMPUTE_CAPABILITY, 0)) == 9;
+}
+
+static void want_beside_gpm(struct overlay_device *ours, const struct device *device,
+                            enum clock_mode mode)
+{
+    ours->beside_gpm = true;
+    ours->bursts = mode == CLOCK_BURST;
+    ours->dear = IN_BURSTS;
+    if (!has_two_tensor_paths(device))
+        ours->dear &= ~METRIC_BIT(METRIC_TENSOR_SHARED_LOADS);
+    if (mode != CLOCK_OFF)
+        ours->wanted = BESIDE_GPM | (ours->bursts ? ours->dear : 0);
 }
 
 /* Where GPM measures the rest without cost, CUPTI adds what it lacks, in bursts by default; where
@@ -100,10 +122,9 @@ static void decide(struct overlay_device *ours, const struct device *device, enu
         return;
     }
     ours->reason = ABSENT_COUNTERS_OFF;
-    if (has_gpm(device)) {
-        ours->wanted = mode == CLOCK_OFF ? 0 : BESIDE_GPM;
-        ours->bursts = mode == CLOCK_BURST;
-    } else
+    if (has_gpm(device))
+        want_beside_gpm(ours, device, mode);
+    else
         want_all(ours, mode);
 }
 
@@ -113,7 +134,7 @@ static void decide_anew(struct overlay_device *ours, enum clock_mode mode,
                         const struct sample *sample)
 {
     uint8_t absence = sample->absent[METRIC_SM_ACTIVE];
-    if (!ours->asked && ours->wanted == BESIDE_GPM &&
+    if (!ours->asked && ours->beside_gpm && ours->wanted &&
         (absence == ABSENT_NO_FUNCTION || absence == ABSENT_NOT_SUPPORTED))
         want_all(ours, mode);
 }
@@ -188,6 +209,15 @@ static void ask_for(struct overlay *overlay, struct overlay_device *device)
         eventfd_write(overlay->wake, 1);
 }
 
+static void miss_the_rest(const struct overlay_device *device, struct sample *sample)
+{
+    sample_miss(sample, METRIC_L1_ACTIVE, ABSENT_COUNTERS_COSTLY);
+    for (size_t i = 0; i < METRIC_BITS; i++)
+        if (IN_BURSTS & ~device->wanted & UINT64_C(1) << i)
+            sample_miss(sample, (enum metric)i,
+                        device->dear >> i & 1 ? ABSENT_COUNTERS_IN_BURSTS : ABSENT_NOT_SUPPORTED);
+}
+
 /* Values are held from one burst to the next while the work is the same, and their age tells. */
 static void fill(struct overlay_device *device, double now, double longest, bool same,
                  struct sample *sample)
@@ -203,10 +233,12 @@ static void fill(struct overlay_device *device, double now, double longest, bool
             sample_miss(sample, metric, device->state == CUPTI_SAMPLING ? ABSENT_STALE : missing);
         else if (!same)
             sample_miss(sample, metric, ABSENT_COUNTERS_RESTING);
+        else if (isnan(device->value[i]))
+            sample_miss(sample, metric, ABSENT_NOTHING_RAN);
         else
             sample_set(sample, metric, device->value[i]);
     }
-    sample_miss(sample, METRIC_L1_ACTIVE, ABSENT_COUNTERS_COSTLY);
+    miss_the_rest(device, sample);
     if (device->last_burst > 0)
         sample_set(sample, METRIC_COUNTERS_OVERFLOWS, device->overflows);
     else

@@ -15,7 +15,9 @@ struct overlay_device {
     const char *uuid;
     uint64_t wanted;     /* 0: nothing can be added, */
     enum absence reason; /* because of that */
+    bool beside_gpm;
     bool bursts;
+    uint64_t dear; /* what bursts would add to what is wanted */
 
     /* Under the lock. */
     bool asked; /* somebody reads it */

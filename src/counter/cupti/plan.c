@@ -1,9 +1,11 @@
 #include "counter/cupti/plan.h"
 
 const struct cupti_counter cupti_catalog[] = {
-#define COUNTER(metric, scale, name) {METRIC_##metric, scale, name},
+#define COUNTER(metric, scale, name)           {METRIC_##metric, scale, name, NULL},
+#define QUOTIENT(metric, scale, name, divisor) {METRIC_##metric, scale, name, divisor},
 #include "counter/cupti/catalog.def"
 #undef COUNTER
+#undef QUOTIENT
 };
 
 const size_t cupti_catalog_size = ARRAY_SIZE(cupti_catalog);
@@ -15,24 +17,37 @@ struct planner {
     void *chip;
 };
 
-static bool fits(const struct planner *planner, struct plan_set *set,
-                 const struct cupti_counter *counter)
+/* Behind the names of the set; returns how many. */
+static size_t write_names(struct plan_set *set, const struct cupti_counter *counter)
 {
-    if (set->count == PLAN_MAX_COUNTERS)
-        return false;
+    size_t count = counter->divisor ? 2 : 1;
+    if (set->count + count > PLAN_MAX_COUNTERS)
+        return 0;
     set->name[set->count] = counter->name;
-    return planner->passes(planner->chip, set->name, set->count + 1) == 1;
+    set->counter[set->count] = counter;
+    if (counter->divisor) {
+        set->name[set->count + 1] = counter->divisor;
+        set->counter[set->count + 1] = NULL;
+    }
+    return count;
+}
+
+static bool add(const struct planner *planner, struct plan_set *set,
+                const struct cupti_counter *counter)
+{
+    size_t count = write_names(set, counter);
+    if (count == 0 || planner->passes(planner->chip, set->name, set->count + count) != 1)
+        return false;
+    set->count += count;
+    return true;
 }
 
 /* Rows [first, last) of the catalogue are one metric's counters. */
 static bool place_in(const struct planner *planner, struct plan_set *set, size_t first, size_t last)
 {
-    for (size_t i = first; i < last; i++) {
-        if (!fits(planner, set, &cupti_catalog[i]))
-            continue;
-        set->counter[set->count++] = &cupti_catalog[i];
-        return true;
-    }
+    for (size_t i = first; i < last; i++)
+        if (add(planner, set, &cupti_catalog[i]))
+            return true;
     return false;
 }
 

@@ -11,8 +11,9 @@
 
 struct cupti_counter {
     enum metric metric;
-    double scale; /* value = scale × counter */
+    double scale; /* value = scale × counter, */
     const char *name;
+    const char *divisor; /* divided by another, where this is not NULL */
 };
 
 extern const struct cupti_counter cupti_catalog[];
@@ -22,8 +23,9 @@ enum { PLAN_MAX_SETS = 4, PLAN_MAX_COUNTERS = 24 };
 
 struct plan_set {
     size_t count;
-    const struct cupti_counter *counter[PLAN_MAX_COUNTERS];
     const char *name[PLAN_MAX_COUNTERS]; /* the counters' names, as the library takes them */
+    const struct cupti_counter
+        *counter[PLAN_MAX_COUNTERS]; /* NULL: the divisor of the one before */
 };
 
 struct plan {

@@ -32,8 +32,8 @@ struct cupti_report {
     uint64_t metrics;   /* bit m: value[m] is one; in a bare change of state none */
     double begin;       /* monotonic: when sampling began, */
     double time;        /* and the end of what was seen */
-    double value[64];
-    char text[192]; /* for people, where the state is a failure */
+    double value[64];   /* NaN: nothing ran that could have had one */
+    char text[192];     /* for people, where the state is a failure */
 };
 
 enum { CUPTI_ALL_DEVICES = UINT16_MAX };
