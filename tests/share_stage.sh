@@ -18,7 +18,8 @@ stage() {
     : >mps_script
     export FAKE_GPU="$PWD/gpu" FAKE_NVML_SCRIPT="$PWD/gpu/nvml" FAKE_MPS_SCRIPT="$PWD/mps_script"
     export ROOFTOP_NVML="$fake/libfake_nvml.so" ROOFTOP_MPS_CONTROL="$fake/nvidia-cuda-mps-control"
-    export ROOFTOP_RUNTIME_DIR="$PWD/run" ROOFTOP_SOURCE=nvml
+    # A chroot may lack a /dev/shm that can be written.
+    export ROOFTOP_RUNTIME_DIR="$PWD/run" ROOFTOP_SHM="$PWD/run" ROOFTOP_SOURCE=nvml
     export FAKE_NVML_THREAD=1
     unset CUDA_VISIBLE_DEVICES CUDA_MPS_PIPE_DIRECTORY
     # Something must have told the fake NVML of its processes once.

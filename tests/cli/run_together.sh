@@ -66,14 +66,14 @@ kill -TERM $job
 wait $job
 [ $? -eq 143 ]
 result $? "SIGTERM reaches the program, which ends itself"
-$run -q --share --mem 4G -- sh -c 'touch five; "$0" spin 60' "$fake_job" >/dev/null &
+$run -q --share --mem 4G -- sh -c 'echo $$ >five; exec "$0" spin 60' "$fake_job" >/dev/null &
 job=$!
-await [ -e five ]
+await [ -s five ]
 kill -KILL $job
 wait $job 2>/dev/null
 "$ROOFTOP" slots >out
 expect_text out 'PID' "a job whose rooftop was killed keeps its slot"
-pkill -KILL -f "$fake_job spin 60"
+kill -KILL "$(cat five)"
 slots_are_free() {
     "$ROOFTOP" slots | grep -q 'PID' && return 1
     return 0

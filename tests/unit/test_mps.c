@@ -52,7 +52,7 @@ static int set_up(void **state)
     snprintf(path, sizeof(path), "%s/script", stage->folder);
     setenv("FAKE_MPS_SCRIPT", path, 1);
     setenv("FAKE_GPU", stage->folder, 1);
-    unsetenv("ROOFTOP_SHM");
+    setenv("ROOFTOP_SHM", stage->folder, 1);
     put(stage, "devices", "GPU-00000000-0000-4000-8000-000000000001\n");
     put(stage, "base", "gpu h200\nfollow\n");
     assert_int_equal(mps_open(&stage->mps, stage->run, UUID, &stage->failure), 0);
@@ -284,7 +284,6 @@ static void a_daemon_that_fails_to_start(void **state)
     setenv("ROOFTOP_SHM", "/not/there", 1);
     assert_int_equal(mps_start(&stage->mps, &stage->failure), -ENOENT);
     assert_non_null(strstr(stage->failure.reason, "/dev/shm"));
-    unsetenv("ROOFTOP_SHM");
 }
 
 static void folders_that_cannot_serve(void **state)

@@ -92,6 +92,22 @@ static void shared_jobs_fill_one_gpu_before_the_next(void **state)
     assert_int_equal(count_leases(stage), 5);
 }
 
+static void every_lease_has_a_number_of_its_own(void **state)
+{
+    struct stage *stage = *state;
+    struct slot_grant first, second, third;
+    struct slot_request half = shared(50, 50);
+    assert_int_equal(take(stage, &half, &first), 0);
+    assert_int_equal(take(stage, &half, &second), 0);
+    assert_int_not_equal(first.id, second.id);
+    /* what ends leaves the others as they are, and its number to nobody */
+    assert_int_equal(slot_release(stage->table, first.id), 0);
+    assert_int_equal(take(stage, &half, &third), 0);
+    assert_int_not_equal(third.id, second.id);
+    assert_int_equal(slot_release(stage->table, second.id), 0);
+    assert_int_equal(count_leases(stage), 1);
+}
+
 static void neither_sms_nor_memory_are_given_twice(void **state)
 {
     struct stage *stage = *state;
@@ -382,6 +398,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(shared_jobs_fill_one_gpu_before_the_next, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(every_lease_has_a_number_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(neither_sms_nor_memory_are_given_twice, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_exclusive_job_is_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(programs_without_a_lease_are_respected, set_up, tear_down),
