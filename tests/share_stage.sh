@@ -7,7 +7,7 @@ fake_job=$fake/fake_job
 stage() {
     mkdir -p gpu run
     : >gpu/devices
-    echo follow >gpu/base
+    printf 'follow\nlog %s/gpu/calls\n' "$PWD" >gpu/base
     i=0
     while [ "$i" -lt "$1" ]; do
         i=$((i + 1))

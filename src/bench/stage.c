@@ -55,7 +55,7 @@ int stage_open(struct stage *ret, const char *source, const char *gpu, bool besi
                struct counter_failure *failure)
 {
     *ret = (struct stage){0};
-    int r = gpus_open(&ret->monitor, source, gpu, failure);
+    int r = gpus_open(&ret->monitor, source, gpu, NULL, failure);
     if (r == 0)
         r = check_monitor(ret, failure);
     return r < 0 ? r : take_lease(ret, beside, failure);

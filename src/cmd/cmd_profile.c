@@ -28,6 +28,7 @@ static const struct option_row options[] = {
     OPTION_JOB_WAIT(struct settings, job),
     OPTION_JOB_BESIDE(struct settings, job),
     OPTION_JOB_SOURCE(struct settings, job),
+    OPTION_JOB_CLOCK(struct settings, job, "burst"),
     OPTIONS_END,
 };
 
@@ -264,6 +265,7 @@ static int measure_scaling(const struct command *command, struct run_options how
 {
     static const double percents[] = {25, 50, 75};
     how.mode = RUN_SHARED;
+    how.clock = NULL;
     how.observe = NULL;
     how.all_memory = true;
     for (size_t i = 0; i < ARRAY_SIZE(percents); i++) {

@@ -6,6 +6,7 @@
 
 #include "base/parse.h"
 #include "cmd/job.h"
+#include "share/gpus.h"
 
 struct settings {
     struct job_options job;
@@ -15,6 +16,8 @@ struct settings {
     bool exclusive;
     bool share;
     double timeout;
+    double grace;
+    uint64_t reserve;
     uint64_t retries;
     const char *json;
     bool quiet;
@@ -53,6 +56,16 @@ static const struct option_row options[] = {
      .offset = offsetof(struct settings, timeout),
      .argument = "TIME",
      .help = "Stop it then"},
+    {.name = "grace",
+     .kind = OPTION_DURATION,
+     .offset = offsetof(struct settings, grace),
+     .argument = "TIME",
+     .help = "From being told to end until being killed (5 s)"},
+    {.name = "reserve",
+     .kind = OPTION_BYTES,
+     .offset = offsetof(struct settings, reserve),
+     .argument = "SIZE",
+     .help = "Memory of a shared GPU that stays free: a job has to end before (512M; at most 1G)"},
     {.name = "retry-victims",
      .kind = OPTION_COUNT,
      .offset = offsetof(struct settings, retries),
@@ -72,6 +85,7 @@ static const struct option_row options[] = {
      .offset = offsetof(struct settings, quiet),
      .help = "No account on standard error"},
     OPTION_JOB_SOURCE(struct settings, job),
+    OPTION_JOB_CLOCK(struct settings, job, "burst; off where it shares"),
     OPTIONS_END,
 };
 
@@ -142,6 +156,9 @@ static int run(const struct command *command, int argc, char **argv)
         return usage_error(command, "--sm: '%s' is no percentage such as 25%%", settings.sm);
     if (settings.gpu_count < 1 || settings.gpu_count > SLOT_GPUS)
         return usage_error(command, "--gpus: 1 to %d", SLOT_GPUS);
+    if (settings.reserve > GPUS_FREE_BYTES)
+        return usage_error(command, "--reserve: slots leave 1 GiB of a GPU free; with more, jobs "
+                                    "within their slots would have to end");
     bool limited = settings.sm || settings.memory;
     if (settings.gpu_count > 1 && (settings.share || limited))
         return usage_error(command, "--gpus: a job on several GPUs has them whole, since one MPS "
@@ -154,6 +171,8 @@ static int run(const struct command *command, int argc, char **argv)
         .sm_percent = percent,
         .memory_bytes = settings.memory,
         .timeout = settings.timeout,
+        .grace = settings.grace,
+        .reserve_bytes = settings.reserve,
         .victim_retries = (unsigned)(settings.retries > 1000 ? 1000 : settings.retries),
         .command = (const char *const *)argv + operands,
         .say = say,

@@ -141,7 +141,7 @@ static int read_slots(const struct settings *settings, struct slots *ret,
     if (r == 0)
         r = slot_open(&table, folder, failure);
     if (r == 0)
-        r = gpus_open(&monitor, settings->job.source, settings->job.gpus, failure);
+        r = gpus_open(&monitor, settings->job.source, settings->job.gpus, NULL, failure);
     if (r == 0)
         ret->gpu_count = gpus_list(monitor, table, folder, ret->gpus);
     if (r == 0) {

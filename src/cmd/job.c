@@ -1,12 +1,23 @@
 #include "cmd/job.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Not where counters were never asked for, and not beside other jobs' work. */
+static const char *usual_clock(const struct job_options *options, enum run_mode mode)
+{
+    const char *source = options->source ? options->source : getenv("ROOFTOP_SOURCE");
+    bool automatic = !source || !source[0] || strcmp(source, "auto") == 0;
+    return automatic && mode == RUN_EXCLUSIVE ? "burst" : NULL;
+}
 
 void job_apply(const struct job_options *options, struct run_options *ret)
 {
     ret->source = options->source;
     ret->gpus = options->gpus;
     ret->name = options->name;
+    ret->clock = options->clock ? options->clock : usual_clock(options, ret->mode);
     ret->wait = options->wait;
     ret->beside = options->beside;
 }

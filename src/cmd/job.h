@@ -10,6 +10,7 @@ struct job_options {
     const char *source;
     const char *gpus;
     const char *name;
+    const char *clock;
     double wait;
     bool beside;
 };
@@ -47,6 +48,15 @@ struct job_options {
      .argument = "SOURCE",                                                                         \
      .help = "What measures it: auto or nvml",                                                     \
      .choices = "auto|nvml"}
+
+#define OPTION_JOB_CLOCK(type, member, usual)                                                      \
+    {.name = "clock",                                                                              \
+     .kind = OPTION_CHOICE,                                                                        \
+     .offset = offsetof(type, member.clock),                                                       \
+     .argument = "WHEN",                                                                           \
+     .help =                                                                                       \
+         "When CUPTI's counters run, for the effective clock and L2: burst or off (" usual ")",    \
+     .choices = "burst|off"}
 
 /* Fills what these options say. */
 void job_apply(const struct job_options *options, struct run_options *ret);

@@ -105,6 +105,13 @@ static bool combined_changed(struct counter *counter)
     return inner->ops->changed && inner->ops->changed(inner);
 }
 
+static void combined_follow_processes(struct counter *counter)
+{
+    struct counter *inner = combined_of(counter)->inner;
+    if (inner->ops->follow_processes)
+        inner->ops->follow_processes(inner);
+}
+
 static const struct counter_ops wrapped_ops = {
     .name = "auto",
     .help = "the NVIDIA driver, with CUPTI's counters beside it",
@@ -114,6 +121,7 @@ static const struct counter_ops wrapped_ops = {
     .reopen = combined_reopen,
     .changed = combined_changed,
     .set_clock = combined_set_clock,
+    .follow_processes = combined_follow_processes,
 };
 
 const struct counter_ops cupti_counter = {
@@ -127,4 +135,5 @@ const struct counter_ops cupti_counter = {
     .reopen = combined_reopen,
     .changed = combined_changed,
     .set_clock = combined_set_clock,
+    .follow_processes = combined_follow_processes,
 };

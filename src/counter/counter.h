@@ -55,6 +55,9 @@ struct counter_ops {
     bool (*changed)(struct counter *counter);
     /* Live, optional. Before the first read(). Returns 0 or −errno. */
     int (*set_clock)(struct counter *counter, enum clock_mode mode);
+    /* Live, optional. Before the first read(): each gives the processes of its moment, and not
+     * those of the last second. */
+    void (*follow_processes)(struct counter *counter);
 
     /* Not live. Moves on to `until` (seconds since 1970, as the source counts) and fills the frame
      * with what lies between: means of INTERVAL metrics, last of the others.

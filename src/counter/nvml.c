@@ -120,6 +120,11 @@ static bool nvml_changed(struct counter *counter)
     return nvml_list_changed(nvml_of(counter));
 }
 
+static void nvml_follow_processes(struct counter *counter)
+{
+    nvml_of(counter)->follows_processes = true;
+}
+
 const struct counter_ops nvml_counter = {
     .name = "nvml",
     .help = "the NVIDIA driver: NVML, and GPM's hardware counters on Hopper and newer",
@@ -130,4 +135,5 @@ const struct counter_ops nvml_counter = {
     .read = nvml_read,
     .reopen = nvml_reopen,
     .changed = nvml_changed,
+    .follow_processes = nvml_follow_processes,
 };

@@ -109,6 +109,7 @@ struct nvml {
     struct nvml_device *devices; /* beside counter.devices */
     unsigned gpu_count;          /* as the driver counted when it was opened */
     double (*now)(void);         /* the monotonic clock; tests have their own */
+    bool follows_processes;      /* lists them with each read, and not each second */
     char root[128];              /* before /sys and /proc; tests have their own */
 
     pthread_mutex_t lock;

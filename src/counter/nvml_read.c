@@ -409,7 +409,7 @@ int nvml_read_device(struct nvml *nvml, size_t index, struct sample *sample,
     read_nvml(&read);
     if (!read.lost)
         read_counters(&read);
-    if (read.slow && !read.lost)
+    if ((read.slow || nvml->follows_processes) && !read.lost)
         read_processes(&read, processes);
     nvml_fill_xid(nvml, slot, sample);
 

@@ -26,6 +26,7 @@ struct monitor {
     char *gpus;
     bool has_clock;
     enum clock_mode clock;
+    bool follows_processes;
     double wanted_interval; /* 0: the recording's own */
     double speed;
 
@@ -125,6 +126,7 @@ static int adopt_config(struct monitor *monitor, const struct monitor_config *co
     if (!monitor->source || (config->gpus && !monitor->gpus))
         return -ENOMEM;
     monitor->wanted_interval = config->interval;
+    monitor->follows_processes = config->follow_processes;
     int r = check_interval(config->interval, failure);
     if (r == 0)
         r = adopt_clock(monitor, config->clock, failure);
@@ -183,6 +185,8 @@ static int try_source(struct monitor *monitor, struct counter_failure *failure)
     r = set_clock(monitor, failure);
     if (r < 0)
         return r;
+    if (monitor->follows_processes && counter->ops->follow_processes)
+        counter->ops->follow_processes(counter);
     r = select_devices(counter, monitor->gpus, &monitor->selected, &monitor->selected_count,
                        failure);
     if (r < 0)

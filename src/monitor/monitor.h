@@ -14,7 +14,9 @@ struct monitor_config {
                           "0/1" or UUID; NULL for all */
     const char *clock; /* when CUPTI's counters run: "burst", "continuous" or "off"; NULL: as the
                           source likes */
-    double interval;   /* seconds, 1 ms to 24 h; 0: the recording's own, or 0.1 */
+    bool follow_processes; /* the processes of each frame are of its moment, not of the last second;
+                              it costs three calls of the driver a frame */
+    double interval;       /* seconds, 1 ms to 24 h; 0: the recording's own, or 0.1 */
 };
 
 /* Returns 0, or −errno with `failure` filled; -EINVAL for a malformed source, GPU or interval. */

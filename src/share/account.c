@@ -51,7 +51,7 @@ static void add_energy(struct account_gpu *gpu, const struct sample *sample, dou
     gpu->has_energy = true;
 }
 
-/* The counter is read once a second: for a short job it is too coarse. */
+/* The counter is read every five seconds: for a short job it is too coarse. */
 double account_energy(const struct account_gpu *gpu)
 {
     return gpu->has_energy && gpu->seconds >= LONG_ENOUGH ? gpu->counted_joules : gpu->joules;
@@ -123,6 +123,19 @@ static const char *level_words(const struct account_gpu *gpu)
     return level && strcmp(level, "dram") == 0 ? sol_dram_name(&gpu->device) : level;
 }
 
+/* Whether its limits were seen to hold. */
+static void write_verification_text(const struct account *account, struct strbuf *out)
+{
+    if (account->verified_after > 0)
+        strbuf_printf(
+            out, "    verified %.1f s after its start: it was a client of MPS within its limits\n",
+            account->verified_after);
+    else if (account->outcome != OUTCOME_OUTSIDE)
+        strbuf_printf(out, "    not verified: %s\n",
+                      account->seen ? "it ended before it was seen to be a client of MPS"
+                                    : "it was not seen on the GPU, and may have ended too soon");
+}
+
 static void write_gpu_text(const struct account *account, const struct account_gpu *gpu,
                            struct strbuf *out)
 {
@@ -135,6 +148,8 @@ static void write_gpu_text(const struct account *account, const struct account_g
         strbuf_printf(out, "; up to %u other job%s beside it", gpu->most_neighbours,
                       gpu->most_neighbours == 1 ? "" : "s");
     strbuf_puts(out, "\n");
+    if (account->shared)
+        write_verification_text(account, out);
     if (gpu->seconds <= 0) {
         strbuf_puts(out, "    it ended before it could be measured\n");
         return;
@@ -236,12 +251,18 @@ void account_write_json(const struct account *account, struct strbuf *out)
     json_key(&json, "exit_code");
     json_add_integer(&json, account->exit_code);
     add_number_or_null(&json, "wall_seconds", true, account->wall_seconds);
+    add_number_or_null(&json, "waited_seconds", true, account->waited_seconds);
     json_key(&json, "attempts");
     json_add_integer(&json, account->attempts);
     json_key(&json, "mode");
     json_add_text(&json, account->shared ? "shared" : "exclusive");
     add_number_or_null(&json, "sm_percent", account->shared, account->sm_percent);
     add_bytes_or_null(&json, "memory_limit_bytes", account->memory_bytes);
+    json_key(&json, "verified");
+    if (account->shared)
+        json_add_bool(&json, account->verified_after > 0);
+    else
+        json_add_null(&json);
     add_number_or_null(&json, "verified_after_seconds", account->verified_after > 0,
                        account->verified_after);
     json_key(&json, "gpus");

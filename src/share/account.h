@@ -12,7 +12,7 @@ enum account_outcome {
     OUTCOME_ENDED, /* by itself, or by a signal that was sent to it */
     OUTCOME_TIMEOUT,
     OUTCOME_OUTSIDE, /* stopped: it used a GPU without MPS, or without its limits */
-    OUTCOME_MEMORY,  /* stopped: its processes held more memory than its slot */
+    OUTCOME_MEMORY,  /* stopped: its processes held more than its slot, or the device was full */
     OUTCOME_FAULT,   /* it caused a GPU fault, alone on the GPU */
     OUTCOME_VICTIM,  /* a fault on a shared GPU took it down, its own or another's */
     OUTCOME_COUNT,
@@ -38,15 +38,17 @@ struct account_gpu {
 };
 
 struct account {
-    double begin; /* on the monotonic clock */
+    double begin; /* of the job, on the monotonic clock; 0: it was not run */
     double wall_seconds;
+    double waited_seconds; /* for a slot, MPS and the first reading */
     bool shared;
     double sm_percent;
     uint64_t memory_bytes; /* the slot; 0: none */
     enum account_outcome outcome;
-    int exit_code; /* that `run` returns */
-    double
-        verified_after; /* seconds until the first process was seen to be an MPS client; 0: never */
+    int exit_code;         /* that `run` returns */
+    double verified_after; /* seconds until the first process was seen to be an MPS client within
+                              its limits; 0: never */
+    bool seen;             /* a process of it was seen on a GPU */
     unsigned attempts;
     char note[512]; /* why it was stopped, or "" */
     const char *const *command;

@@ -11,16 +11,12 @@
 #include "share/mps.h"
 #include "share/place.h"
 
-/* Kept free on a shared device, for the server and for what the driver takes by the way. */
-static const uint64_t RESERVE_BYTES = 1ULL << 30;
 static const double FIRST_READ_PATIENCE = 3;
 
 static bool has_lease(const struct slot_lease *leases, size_t count, const char *uuid, pid_t pid)
 {
     for (size_t i = 0; i < count; i++)
-        if (strcmp(leases[i].uuid, uuid) == 0 &&
-            (process_descends(pid, leases[i].holder.pid) ||
-             (leases[i].job.pid > 0 && getpgid(pid) == leases[i].job.pid)))
+        if (strcmp(leases[i].uuid, uuid) == 0 && slot_covers(&leases[i], pid))
             return true;
     return false;
 }
@@ -86,7 +82,7 @@ size_t gpus_list(struct monitor *monitor, struct slot_table *slots, const char *
         memcpy(gpu->uuid, device->text[DEVICE_UUID], sizeof(gpu->uuid));
         double bytes = device_number(device, DEVICE_MEMORY_TOTAL, 0) -
                        sample_get(&reading->sample, METRIC_MEMORY_RESERVED, 0) -
-                       (double)RESERVE_BYTES;
+                       (double)GPUS_FREE_BYTES;
         gpu->memory_bytes = bytes > 0 ? (uint64_t)bytes : 0;
         find_occupant(monitor, reading, run, leases, lease_count, gpu);
     }
@@ -116,7 +112,7 @@ static int await_devices(struct monitor *monitor)
     return r;
 }
 
-int gpus_open(struct monitor **ret, const char *source, const char *gpus,
+int gpus_open(struct monitor **ret, const char *source, const char *gpus, const char *clock,
               struct counter_failure *failure)
 {
     if (!source)
@@ -125,8 +121,8 @@ int gpus_open(struct monitor **ret, const char *source, const char *gpus,
     const struct monitor_config config = {
         .source = source,
         .gpus = gpus,
-        /* CUPTI's counters would draw power, which would be the job's. */
-        .clock = automatic ? "off" : NULL,
+        .follow_processes = true,
+        .clock = clock || !automatic ? clock : "off",
     };
     struct monitor *monitor;
     int r = monitor_open(&monitor, &config, failure);

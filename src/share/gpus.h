@@ -5,9 +5,14 @@
 #include "monitor/monitor.h"
 #include "share/slot.h"
 
-/* Opens the monitor and waits for its first frame. Returns 0, or −errno with `failure` filled. */
+/* What slots leave free on a device, for MPS' server, for what the driver takes by the way, and for
+ * the guard. */
+#define GPUS_FREE_BYTES (1ULL << 30)
+
+/* Opens the monitor and waits for its first frame. `clock` says when CUPTI's counters run, NULL:
+ * not at all. Returns 0, or −errno with `failure` filled. */
 MUST_CHECK int gpus_open(struct monitor **ret, const char *source, const char *gpus,
-                         struct counter_failure *failure);
+                         const char *clock, struct counter_failure *failure);
 
 /* Fills the list from the last frame: what leases can have of each, and who uses it without one.
  * `run` is the folder of place_open(). Returns how many, SLOT_GPUS at most. */

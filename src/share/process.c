@@ -3,9 +3,12 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "jobs/describe.h"
 #include "jobs/proc.h"
 
@@ -80,16 +83,28 @@ struct census {
     size_t count;
     struct {
         pid_t pid, parent;
-        bool mps;
+        bool apart;
     } one[ALL_PROCESSES];
 };
+
+/* "rooftop counters …" */
+static bool reads_counters(pid_t pid)
+{
+    char path[64], command[512];
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    ssize_t length = file_read(path, command, sizeof(command));
+    size_t first = length > 0 ? strlen(command) : 0;
+    return first > 0 && first + 1 < (size_t)length && strcmp(command + first + 1, "counters") == 0;
+}
 
 static bool count_process(void *context, pid_t pid, const struct proc_identity *identity)
 {
     struct census *census = context;
     census->one[census->count].pid = pid;
     census->one[census->count].parent = identity->parent;
-    census->one[census->count].mps = strncmp(identity->comm, MPS_COMM, sizeof(MPS_COMM) - 1) == 0;
+    census->one[census->count].apart =
+        strncmp(identity->comm, MPS_COMM, sizeof(MPS_COMM) - 1) == 0 ||
+        (identity->parent == getpid() && reads_counters(pid));
     return ++census->count < ALL_PROCESSES;
 }
 
@@ -106,7 +121,7 @@ void process_read_tree(pid_t root, struct process_tree *ret)
         before = ret->count;
         for (size_t i = 0; i < census->count && ret->count < PROCESS_TREE_SIZE; i++) {
             pid_t pid = census->one[i].pid, parent = census->one[i].parent;
-            if (!census->one[i].mps && (parent == root || process_tree_has(ret, parent)) &&
+            if (!census->one[i].apart && (parent == root || process_tree_has(ret, parent)) &&
                 !process_tree_has(ret, pid))
                 ret->pids[ret->count++] = pid;
         }

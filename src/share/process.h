@@ -31,7 +31,8 @@ struct process_tree {
 };
 
 /* Fills the tree with the living descendants of `root`, or with none where /proc cannot be read.
- * Those that are called like MPS, daemon and servers, are left out with all below them. */
+ * Left out with all below them: those that are called like MPS, daemon and servers, and the reader
+ * of counters that this program starts for itself. */
 void process_read_tree(pid_t root, struct process_tree *ret);
 bool process_tree_has(const struct process_tree *tree, pid_t pid);
 

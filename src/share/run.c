@@ -280,7 +280,8 @@ enum run_result run_job(const struct run_options *options, struct account *ret,
                         struct counter_failure *failure)
 {
     *failure = (struct counter_failure){0};
-    *ret = (struct account){.begin = clock_monotonic(), .command = options->command};
+    *ret = (struct account){.command = options->command};
+    double since = clock_monotonic();
     if (options->mode == RUN_SHARED && options->gpu_count > 1) {
         share_fail(failure, -EINVAL, "",
                    "a job on several GPUs has them whole: one MPS daemon serves one GPU");
@@ -292,11 +293,14 @@ enum run_result run_job(const struct run_options *options, struct account *ret,
     run->options = options;
     run->account = ret;
     run_block_signals();
-    int r = gpus_open(&run->monitor, options->source, options->gpus, failure);
+    int r = gpus_open(&run->monitor, options->source, options->gpus, options->clock, failure);
     enum run_result result = r == -EINVAL ? RUN_WRONG
                              : r < 0      ? run_plainly(run, failure)
                                           : run_on_gpus(run, failure);
-    ret->wall_seconds = clock_monotonic() - ret->begin;
+    if (ret->begin > 0) {
+        ret->wall_seconds = clock_monotonic() - ret->begin;
+        ret->waited_seconds = ret->begin - since;
+    }
     end(run);
     free(run);
     return result;

@@ -20,11 +20,14 @@ struct run_options {
     const char *name;
     enum run_mode mode;
     unsigned gpu_count;
-    double sm_percent;     /* 0: not asked for */
-    uint64_t memory_bytes; /* 0: not asked for */
-    bool all_memory;       /* where it is not: all that can be given, and not a part by the SMs */
-    double timeout;        /* seconds, 0: none */
-    double wait;           /* for a slot, seconds; 0: not at all */
+    double sm_percent;      /* 0: not asked for */
+    uint64_t memory_bytes;  /* 0: not asked for */
+    bool all_memory;        /* where it is not: all that can be given, and not a part by the SMs */
+    const char *clock;      /* when CUPTI's counters run, NULL: not at all */
+    double timeout;         /* seconds, 0: none */
+    double grace;           /* seconds from being told to end until being killed; 0: as usual */
+    uint64_t reserve_bytes; /* of memory, that stay free on a shared GPU; 0: as usual */
+    double wait;            /* for a slot, seconds; 0: not at all */
     unsigned victim_retries;
     bool beside;
     bool needs_gpu; /* without one it is not run at all */

@@ -3,6 +3,7 @@
 
 #include "base/loop.h"
 #include "monitor/monitor.h"
+#include "share/guard.h"
 #include "share/job.h"
 #include "share/mps.h"
 #include "share/run.h"
@@ -31,11 +32,12 @@ struct run {
     struct job job;
     struct process_tree tree;
     struct verify verify;
+    struct guard guard;
     unsigned frames;
     unsigned jobs[SLOT_GPUS]; /* on each of the job's GPUs */
     bool ended;               /* the command itself */
     bool stopping;
-    size_t client_count; /* processes that were seen to be its own */
+    size_t client_count; /* the command, and processes of it that were seen on the GPU */
     pid_t clients[PROCESS_LIST_CAPACITY];
 };
 

@@ -11,11 +11,15 @@
 #include "base/clock.h"
 #include "share/run_internal.h"
 
-/* From being told to end until being killed. */
-static const double GRACE = 5;
+static const double USUAL_GRACE = 5;
 static const double TICK = 1;
 /* The tree of processes is read with each frame at first, and then with each fifth. */
 enum { EAGER_FRAMES = 50, TREE_PERIOD = 5 };
+
+static double grace(const struct run *run)
+{
+    return run->options->grace > 0 ? run->options->grace : USUAL_GRACE;
+}
 
 static bool tree_has_members(struct run *run)
 {
@@ -34,7 +38,7 @@ static void stop(struct run *run, enum account_outcome outcome, int exit_code, c
     run_say(run, "stopping it: %s", why);
     process_read_tree(getpid(), &run->tree);
     job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, SIGTERM);
-    loop_timer_set(run->kill_timer, GRACE, 0);
+    loop_timer_set(run->kill_timer, grace(run), 0);
 }
 
 static void on_kill_time(void *context, uint32_t events)
@@ -44,7 +48,7 @@ static void on_kill_time(void *context, uint32_t events)
     process_read_tree(getpid(), &run->tree);
     job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, SIGKILL);
     job_kill(&run->job, &run->tree);
-    loop_timer_set(run->kill_timer, GRACE, 0);
+    loop_timer_set(run->kill_timer, grace(run), 0);
     if (run->ended && !tree_has_members(run))
         loop_stop(run->loop, 0);
 }
@@ -56,6 +60,21 @@ static void on_timeout(void *context, uint32_t events)
     char why[64];
     snprintf(why, sizeof(why), "its %g s are over", run->options->timeout);
     stop(run, OUTCOME_TIMEOUT, RUN_EXIT_TIMEOUT, why);
+}
+
+/* How many jobs share each of its GPUs now, itself included. */
+static void count_jobs(struct run *run)
+{
+    struct slot_lease *leases = NULL;
+    size_t count;
+    if (!run->slots || slot_list(run->slots, &leases, &count) < 0)
+        return;
+    for (size_t i = 0; i < run->account->gpu_count; i++) {
+        struct slot_use use =
+            slot_use(leases, count, run->account->gpus[i].device.text[DEVICE_UUID]);
+        run->jobs[i] = use.shared + use.exclusive > 0 ? use.shared + use.exclusive : 1;
+    }
+    free(leases);
 }
 
 /* What the command leaves running ends with it: its slot does. */
@@ -70,7 +89,7 @@ static void finish(struct run *run, int status)
     }
     run->stopping = true;
     job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, SIGTERM);
-    loop_timer_set(run->kill_timer, GRACE, 0);
+    loop_timer_set(run->kill_timer, grace(run), 0);
 }
 
 /* Orphans of the job are this program's children. */
@@ -146,6 +165,32 @@ static const struct reading *find_reading(const struct run *run, const char *uui
     return NULL;
 }
 
+static void look_at_limits(struct run *run, const struct reading *reading)
+{
+    char why[256] = "";
+    if (!run->shared || reading->state != READING_OK)
+        return;
+    if (reading->processes.known) {
+        remember_clients(run, &reading->processes);
+        verify(run, &reading->processes);
+    }
+    if (guard_look(&run->guard, reading, run->slots, run->mps.uuid, run->grant.id, why,
+                   sizeof(why)))
+        stop(run, OUTCOME_MEMORY, RUN_EXIT_MEMORY, why);
+}
+
+static void look_at_gpu(struct run *run, size_t i, const struct reading *reading)
+{
+    double interval = monitor_interval(run->monitor);
+    if (!run->ended) {
+        account_add(&run->account->gpus[i], reading, interval, &run->tree, run->jobs[i]);
+        run->account->seen = run->account->seen || run->account->gpus[i].memory_peak > 0;
+    }
+    if (!run->ended && i == 0 && run->options->observe)
+        run->options->observe(run->options->context, reading, interval);
+    look_at_limits(run, reading);
+}
+
 static void on_frame(void *context, uint32_t events)
 {
     (void)events;
@@ -158,41 +203,20 @@ static void on_frame(void *context, uint32_t events)
     if (run->frames < EAGER_FRAMES || run->frames % TREE_PERIOD == 0)
         process_read_tree(getpid(), &run->tree);
     run->frames++;
+    if (!run->ended)
+        count_jobs(run);
     for (size_t i = 0; i < run->account->gpu_count; i++) {
-        struct account_gpu *gpu = &run->account->gpus[i];
-        const struct reading *reading = find_reading(run, gpu->device.text[DEVICE_UUID]);
-        if (!reading)
-            continue;
-        if (!run->ended)
-            account_add(gpu, reading, monitor_interval(run->monitor), &run->tree, run->jobs[i]);
-        if (!run->ended && i == 0 && run->options->observe)
-            run->options->observe(run->options->context, reading, monitor_interval(run->monitor));
-        if (!run->shared || reading->state != READING_OK || !reading->processes.known)
-            continue;
-        remember_clients(run, &reading->processes);
-        verify(run, &reading->processes);
+        const struct reading *reading =
+            find_reading(run, run->account->gpus[i].device.text[DEVICE_UUID]);
+        if (reading)
+            look_at_gpu(run, i, reading);
     }
-}
-
-static void count_neighbours(struct run *run)
-{
-    struct slot_lease *leases = NULL;
-    size_t count;
-    if (!run->slots || slot_list(run->slots, &leases, &count) < 0)
-        return;
-    for (size_t i = 0; i < run->account->gpu_count; i++) {
-        struct slot_use use =
-            slot_use(leases, count, run->account->gpus[i].device.text[DEVICE_UUID]);
-        run->jobs[i] = use.shared + use.exclusive > 0 ? use.shared + use.exclusive : 1;
-    }
-    free(leases);
 }
 
 static void on_tick(void *context, uint32_t events)
 {
     (void)events;
     struct run *run = context;
-    count_neighbours(run);
     reap(run);
 }
 
@@ -281,16 +305,24 @@ int run_watch(struct run *run)
     run->client_count = 0;
     run->tree.count = 0;
     run->verify = (struct verify){.mps = &run->mps, .limits = run->limits};
+    run->guard = (struct guard){
+        .reserve_bytes =
+            run->options->reserve_bytes ? run->options->reserve_bytes : GUARD_RESERVE_BYTES,
+    };
     run->account->outcome = OUTCOME_ENDED;
     run->account->note[0] = '\0';
     for (size_t i = 0; i < SLOT_GPUS; i++)
         run->jobs[i] = 1;
     int r = set_up(run);
-    count_neighbours(run);
+    count_jobs(run);
     /* Orphans of the job stay in its tree. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (run->account->begin <= 0)
+        run->account->begin = clock_monotonic();
     if (r == 0)
         r = start(run);
+    if (r == 0)
+        run->clients[run->client_count++] = run->job.pid;
     if (r == 0)
         r = loop_add(run->loop, run->job.pid_fd, EPOLLIN, on_command_end, run);
     if (r == 0)

@@ -156,6 +156,12 @@ static int save_and_unlock(struct slot_table *table)
     return r;
 }
 
+bool slot_covers(const struct slot_lease *lease, pid_t pid)
+{
+    return (lease->job.pid > 0 && getpgid(pid) == lease->job.pid) ||
+           process_descends(pid, lease->holder.pid);
+}
+
 struct slot_use slot_use(const struct slot_lease *leases, size_t count, const char *uuid)
 {
     struct slot_use use = {0};

@@ -70,6 +70,9 @@ int slot_release(struct slot_table *table, uint64_t id);
 /* The leases that live; the array is the caller's to free(). Returns 0 or −errno. */
 MUST_CHECK int slot_list(struct slot_table *table, struct slot_lease **ret, size_t *ret_count);
 
+/* The process belongs to the lease: to its job, or to whoever took it. */
+bool slot_covers(const struct slot_lease *lease, pid_t pid);
+
 /* What the leases of a GPU hold together. */
 struct slot_use {
     unsigned exclusive;

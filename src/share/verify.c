@@ -4,11 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "share/mps_internal.h"
 
 /* Lists of the driver and of the daemon are not of one instant: only what is seen twice counts. */
 enum { STRIKES = 2, ENVIRONMENT_BYTES = 256 * 1024 };
+/* A client that starts may be listed before it is known to be one. */
+static const double OUTSIDE_PATIENCE = 0.5;
 
 /* The value of the last variable of that name, as programs see it; NULL where there is none. */
 static const char *find_variable(const char *environment, size_t length, const char *name)
@@ -74,12 +77,20 @@ static bool has_limits(struct verify *verify, pid_t pid, char *why, size_t why_s
 static bool is_client(const struct verify *verify, const struct process *process,
                       struct mps_view *view, bool *looked)
 {
-    if (process->kinds & PROCESS_MPS_CLIENT)
+    if (process->kinds & PROCESS_MPS_CLIENT || is_known_good(verify, process->pid))
         return true;
     if (!*looked)
         mps_look(verify->mps, view);
     *looked = true;
     return mps_has_client(view, process->pid);
+}
+
+static bool is_too_long(bool outside, double *since)
+{
+    double now = clock_monotonic();
+    if (!outside || *since <= 0)
+        *since = outside ? now : 0;
+    return outside && now - *since >= OUTSIDE_PATIENCE;
 }
 
 enum verify_result verify_look(struct verify *verify, const struct process_list *processes,
@@ -106,8 +117,7 @@ enum verify_result verify_look(struct verify *verify, const struct process_list 
         }
         result = VERIFY_GOOD;
     }
-    verify->outside_strikes = outside ? verify->outside_strikes + 1 : 0;
-    if (verify->outside_strikes >= STRIKES)
+    if (is_too_long(outside, &verify->outside_since))
         return VERIFY_OUTSIDE;
     bool over = verify->limits.memory_bytes > 0 && memory > verify->limits.memory_bytes;
     verify->memory_strikes = over ? verify->memory_strikes + 1 : 0;

@@ -21,7 +21,8 @@ enum verify_result {
 struct verify {
     const struct mps *mps;
     struct mps_limits limits; /* of the slot */
-    unsigned memory_strikes, outside_strikes;
+    unsigned memory_strikes;
+    double outside_since;              /* 0: none is outside */
     pid_t good[PROCESS_LIST_CAPACITY]; /* clients whose environment was looked at */
     size_t good_count;
 };

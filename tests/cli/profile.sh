@@ -17,10 +17,10 @@ ROOFTOP_NVML=/not/there ROOFTOP_SOURCE=nvml expect_exit 3 "without a GPU" $profi
 result $? "the command was not run then"
 
 stage 1
-expect_exit 0 "a profile" $profile --name one -- "$fake_job" alloc 3G spin 2.3
+expect_exit 0 "a profile" $profile --name one -- "$fake_job" alloc 3G seen 4
 expect_text err 'stored; .rooftop profile show one. shows it' "and says where it is"
-expect_exit 4 "a job that fails" $profile --name failed -- sh -c '"$0" alloc 1G spin 1.2; exit 4' "$fake_job"
-expect_exit 0 "one without a name" $profile -- "$fake_job" alloc 2G spin 1.2
+expect_exit 4 "a job that fails" $profile --name failed -- sh -c '"$0" alloc 1G seen 3; exit 4' "$fake_job"
+expect_exit 0 "one without a name" $profile -- "$fake_job" alloc 2G seen 3
 expect_exit 0 "the list" $profile list
 expect_text out '^one +94 % +1[78] % +96 % .* 3572 MiB' "what it needs in a line"
 [ "$(wc -l <out)" -eq 4 ]
@@ -38,12 +38,12 @@ $profile export failed | "$jsoncheck" exit_code >values
 echo 4 >expected
 expect_same values expected "a failure is kept with its exit code"
 
-expect_exit 0 "scaling" $profile --name one --scaling -- "$fake_job" alloc 1G spin 0.5
+expect_exit 0 "scaling" $profile --name one --scaling -- "$fake_job" alloc 1G seen 3
 $profile export one | "$jsoncheck" scaling.# scaling.0.sm_percent scaling.2.sm_percent >values
 echo '3 25 75' >expected
 expect_same values expected "three parts of the SMs"
 $profile list >out
-expect_text out '^one .* alloc 1G spin 0\.5$' "the profile of that name is replaced"
+expect_text out '^one .* alloc 1G seen 3$' "the profile of that name is replaced"
 expect_exit 0 "removing" $profile rm one
 expect_exit 2 "it is gone" $profile show one
 echo rubbish >bad.db

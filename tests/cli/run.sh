@@ -4,7 +4,6 @@
 jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
 run="$ROOFTOP run"
 
-
 # no_mps_left NAME: whoever leaves last stops the daemon.
 no_mps_left() {
     [ -z "$(find run -name nvidia-cuda-mps-control.pid)" ]
@@ -16,6 +15,8 @@ expect_exit 2 "no command" $run
 expect_exit 2 "exclusive and limited" $run --exclusive --sm 25% -- true
 expect_exit 2 "no percentage" $run --sm 125% -- true
 expect_exit 2 "no size" $run --mem lots -- true
+expect_exit 2 "a reserve above what slots leave" $run --share --reserve 2G -- true
+expect_text err 'slots leave 1 GiB' "and says why"
 expect_exit 2 "shared on two GPUs" $run --share --gpus 2 -- true
 
 # Without a GPU.
@@ -34,7 +35,7 @@ stage 2
 expect_exit 5 "its exit code is passed on" $run -q -- sh -c 'exit 5'
 expect_exit 127 "a command that is not there" $run -q -- /not/there
 expect_exit 143 "a command that a signal ended" $run -q -- sh -c 'kill -TERM $$'
-expect_exit 0 "an exclusive job" $run --json e.json -- "$fake_job" alloc 3G spin 1.3
+expect_exit 0 "an exclusive job" $run --json e.json -- "$fake_job" alloc 3G seen 4
 expect_text err 'Compute SOL 9[34] % \(tensor\), Memory SOL 1[78] % \(HBM only\), bound: compute; nvidia-smi would have said 99 %$' \
     "its account"
 expect_text err 'memory peak 3572 MiB' "the peak of its memory"
@@ -50,15 +51,21 @@ expect_text err 'there are 2' "and says how many there are"
 
 # Shared: limits hold.
 expect_exit 0 "a shared job" $run --share --sm 25% --mem 4G --json s.json -- \
-    "$fake_job" sm alloc 5G alloc 3G spin 1.3
+    "$fake_job" sm alloc 5G alloc 3G seen 4
 printf 'sm 32\nalloc 5G -> 2\nalloc 3G -> 0\n' >expected
 expect_same out expected "it has 32 of 132 SMs, and no more memory than its slot"
 "$jsoncheck" outcome mode sm_percent memory_limit_bytes gpus.0.memory_peak_bytes <s.json >values
 echo '"ended" "shared" 25 4294967296 3745513472' >expected
 expect_same values expected "its account as JSON"
-"$jsoncheck" verified_after_seconds <s.json | grep -Eq '^[0-9.]+$'
+"$jsoncheck" verified verified_after_seconds <s.json | grep -Eq '^true [0-9.]+$'
 result $? "it was verified to be a client"
+expect_text err 'verified 0\.[0-9] s after its start: it was a client of MPS within its limits' "and says so"
 no_mps_left "the daemon is gone"
+expect_exit 0 "a job without a GPU in its hands" $run --share --mem 4G --json n.json -- true
+expect_text err 'not verified: it was not seen on the GPU, and may have ended too soon' "says that it was not verified"
+"$jsoncheck" verified <n.json >values
+echo false >expected
+expect_same values expected "its account says so too"
 expect_exit 0 "its environment" $run -q --share --mem 2G -- env
 expect_text out '^CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2048M$' "the memory limit"
 expect_text out '^CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25$' "the SM limit"
@@ -74,16 +81,48 @@ expect_text err "its CUDA_MPS_PINNED_DEVICE_MEM_LIMIT is not the slot's 4.00 GiB
 expect_exit 121 "a program with more SMs" $run --share --mem 4G -- \
     env CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=90 "$fake_job" alloc 1G spin 60
 expect_exit 0 "a program with fewer SMs" $run -q --share --mem 4G -- \
-    env CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10 "$fake_job" alloc 1G spin 1.3
+    env CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10 "$fake_job" alloc 1G seen 4
 expect_exit 122 "two processes, together above the slot" $run --share --mem 4G --json m.json -- \
     sh -c '"$0" alloc 3G spin 60 & "$0" alloc 3G spin 60' "$fake_job"
 expect_text err 'hold 6\.98 GiB, its slot has 4\.00' "and says how much"
 "$jsoncheck" outcome exit_code <m.json >values
 echo '"memory" 122' >expected
 expect_same values expected "the account says it too"
-expect_exit 124 "a time limit" $run -q --share --mem 4G --timeout 0.3 -- "$fake_job" alloc 1G spin 60
-expect_exit 124 "a time limit, for one that ignores signals" $run -q --timeout 0.3 -- \
+expect_exit 124 "a time limit" $run -q --share --mem 4G --timeout 0.1 -- "$fake_job" alloc 1G spin 60
+expect_exit 124 "a time limit, for one that ignores signals" $run -q --timeout 0.1 --grace 0.1 -- \
     sh -c 'trap "" TERM; exec sleep 60'
 no_mps_left "the daemon is gone after all that"
+
+# The effective clock, in bursts of CUPTI's counters.
+printf 'value gpc__cycles 1.5e9\nlog %s/log\n' "$PWD" >counters
+export ROOFTOP_CUPTI="$fake/libfake_cupti.so" ROOFTOP_CUDA="$fake/libfake_cupti.so" ROOFTOP_FAKE_CUPTI="$PWD/counters"
+ROOFTOP_SOURCE=auto expect_exit 0 "a job whose clock is measured" $run -- \
+    sh -c 'until grep -q ^disable log; do sleep 0.02; done; exec "$0" seen 4' "$fake_job"
+expect_text err 'clock 1485 MHz \(effective: 1500 MHz\)' "and is in its account"
+rm -f log
+ROOFTOP_SOURCE=auto expect_exit 0 "without" $run --clock off -- "$fake_job" seen 3
+ROOFTOP_SOURCE=auto expect_exit 0 "one that shares" $run --share --mem 4G -- "$fake_job" seen 3
+[ ! -e log ]
+result $? "the counters stay off there"
+unset ROOFTOP_CUPTI ROOFTOP_CUDA ROOFTOP_FAKE_CUPTI
+
+# The guard: a program without a slot fills the GPU.
+$run -q --share --mem 60G --json first.json -- "$fake_job" alloc 59G touch one wait end >/dev/null 2>&1 &
+first=$!
+await [ -e one ]
+$run --share --mem 60G --json last.json -- "$fake_job" alloc 59G touch two spin 600 >/dev/null 2>last.err &
+last=$!
+await [ -e two ]
+"$fake_job" alloc 20.5G touch three wait end >/dev/null &
+filler=$!
+wait $last
+[ $? -eq 122 ]
+result $? "before the GPU is full the last to come has to end"
+expect_text last.err 'the GPU has 0\.[0-9]+ GiB of memory left, 0\.50 are to stay free, and it was the last to come' \
+    "its account says why"
+touch end
+wait $first
+result $? "the other goes on"
+wait $filler
 
 finish

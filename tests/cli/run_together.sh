@@ -4,7 +4,6 @@
 jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
 run="$ROOFTOP run"
 
-
 # no_mps_left NAME: whoever leaves last stops the daemon.
 no_mps_left() {
     [ -z "$(find run -name nvidia-cuda-mps-control.pid)" ]
@@ -38,9 +37,12 @@ wait $waiting
 [ $? -eq 143 ]
 result $? "a signal ends the wait for a slot"
 expect_exit 0 "the other GPU is free" $run -q --share --sm 40 --mem 10G -- true
-(sleep 0.5; touch end) &
-expect_exit 0 "waiting for a slot" $run -q --gpu 0 --wait 20 -- true
-expect_text err 'waiting for a slot' "and says so"
+$run -q --gpu 0 --wait 1h -- true 2>waits &
+waiting=$!
+await grep -q 'waiting for a slot' waits
+touch end
+wait $waiting
+result $? "one that waits gets its slot"
 wait $first
 result $? "the first has ended well"
 wait $second
@@ -85,11 +87,11 @@ result $? "until it has ended"
 $run -q --share --mem 4G --json victim.json -- "$fake_job" touch six spin 60 >/dev/null 2>victim.err &
 victim=$!
 $run --share --mem 4G --retry-victims 1 --json retried.json -- sh -c \
-    'if [ -e seven ]; then exec "$0" spin 0.1; else exec "$0" touch seven spin 60; fi' "$fake_job" >/dev/null 2>retried.err &
+    'if [ -e seven ]; then exec "$0" start; else exec "$0" touch seven spin 60; fi' "$fake_job" >/dev/null 2>retried.err &
 retried=$!
 await [ -e six -a -e seven ]
 expect_exit 123 "a job with neighbours that faults" $run --share --mem 4G --json cause.json -- \
-    "$fake_job" start sleep 2.5 fault
+    "$fake_job" seen 12 fault
 expect_text err 'a GPU fault took down the 3 jobs on its GPU, this one too' "is told so"
 wait $victim
 [ $? -eq 123 ]
@@ -98,7 +100,7 @@ wait $retried
 result $? "one that may try again succeeds"
 expect_text retried.err 'a GPU fault took down the .* jobs on its GPU, this one too; trying again' "and says why it did"
 expect_exit 11 "a job that faults alone" $run --share --mem 4G --json alone.json -- \
-    "$fake_job" start sleep 1.5 fault
+    "$fake_job" seen 3 fault
 expect_text err 'it caused a GPU fault' "is known to be the cause"
 for account in cause victim retried alone; do
     "$jsoncheck" outcome attempts <$account.json

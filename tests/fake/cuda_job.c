@@ -6,6 +6,7 @@
  *   sm                prints the SMs that it sees, of 132
  *   alloc SIZE        such as 3G; prints "alloc SIZE -> 0" or 2, out of memory
  *   touch FILE | wait FILE | sleep SECONDS
+ *   seen COUNT        works until its GPU's processes were listed so many times more
  *   spin SECONDS      works meanwhile: ends with 10 where its server is at fault, 12 where it was
  * terminated fault             an illegal access: ends with 11 exit CODE
  *
@@ -159,6 +160,27 @@ static void wait_for(const char *path)
         look_at_server(0.01);
 }
 
+/* How often somebody has listed the processes of this program's GPU. */
+static unsigned count_listings(void)
+{
+    char path[512], line[256];
+    snprintf(path, sizeof(path), "%s/calls", getenv("FAKE_GPU"));
+    FILE *file = fopen(path, "re");
+    unsigned count = 0, device;
+    while (file && fgets(line, sizeof(line), file))
+        count += sscanf(line, "nvmlDeviceGetComputeRunningProcesses%*s %u", &device) == 1 &&
+                 device == gpu_folder_device();
+    if (file)
+        fclose(file);
+    return count;
+}
+
+static void await_listings(unsigned more)
+{
+    for (unsigned enough = count_listings() + more; count_listings() < enough;)
+        look_at_server(0.01);
+}
+
 static void spin(double seconds)
 {
     for (double done = 0; done < seconds; done += 0.01)
@@ -181,6 +203,8 @@ static void obey(const char *word, const char *argument)
             allocate(argument);
         else if (strcmp(word, "wait") == 0)
             wait_for(argument);
+        else if (strcmp(word, "seen") == 0)
+            await_listings((unsigned)atoi(argument));
         else if (strcmp(word, "spin") == 0)
             spin(atof(argument));
     }

@@ -66,6 +66,37 @@ static void reads_every_metric_of_gpm(void **state)
     expect(METRIC_NVLINK_TX, 11.0 * 1048576);
 }
 
+static void expect_only_process(pid_t pid)
+{
+    assert_int_equal(stage.processes.count, 1);
+    assert_int_equal(stage.processes.process[0].pid, pid);
+}
+
+static const char one_process_follows_another[] =
+    "gpu h200\nprocesses compute 11:1\nat 0.1\nprocesses compute 12:1\n";
+
+static void lists_processes_each_second(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", one_process_follows_another);
+    read_at(0, 0);
+    read_at(0.1, 0);
+    expect_only_process(11);
+    read_at(1, 0);
+    expect_only_process(12);
+}
+
+static void lists_processes_at_each_read_where_they_are_followed(void **state)
+{
+    (void)state;
+    open_script("fake_nvml", one_process_follows_another);
+    stage.counter->ops->follow_processes(stage.counter);
+    read_at(0, 0);
+    expect_only_process(11);
+    read_at(0.1, 0);
+    expect_only_process(12);
+}
+
 static void has_a_lasting_reason_for_what_it_never_reads(void **state)
 {
     (void)state;
@@ -438,6 +469,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(reads_every_metric_of_nvml),
         CASE(reads_every_metric_of_gpm),
+        CASE(lists_processes_each_second),
+        CASE(lists_processes_at_each_read_where_they_are_followed),
         CASE(has_a_lasting_reason_for_what_it_never_reads),
         CASE(holds_gpm_between_its_steps),
         CASE(spans_an_empty_interval),
