@@ -61,13 +61,15 @@ void cells_put(struct cells *cells, int x, int y, uint32_t character, enum style
 static uint32_t next_character(const struct cells *cells, const char *text, size_t *ret_length)
 {
     const unsigned char *t = (const unsigned char *)text;
+    if (t[0] >= 0x20 && t[0] < 0x7F) { /* nearly always */
+        *ret_length = 1;
+        return t[0];
+    }
     size_t length = utf8_sequence_length(text);
     *ret_length = length ? length : 1;
-    if (length == 0 || t[0] < 0x20 || t[0] == 0x7F)
+    if (length <= 1)
         return '?';
     uint32_t character = utf8_character(text, length);
-    if (length == 1)
-        return character;
     bool control = character < 0xA0;
     return cells->charset == CHARSET_ASCII || control ? '?' : character;
 }

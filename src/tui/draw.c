@@ -131,7 +131,7 @@ static struct panel_data data_of(const struct draw *draw, const struct panel *pa
 /* What fits all headers. */
 static struct header_form common_form(const struct draw *draw)
 {
-    struct header_form common = {.bar = draw->cells->width};
+    struct header_form common = {.length = draw->header.length, .bar = draw->cells->width};
     for (size_t i = 0; i < draw->layout->panel_count; i++) {
         const struct panel *panel = &draw->layout->panels[i];
         struct sample sample;
@@ -147,8 +147,11 @@ void draw_device(const struct draw *draw, const struct panel *panel)
 {
     struct sample sample;
     struct panel_data data = data_of(draw, panel, &sample);
+    bool out_of_order = data.device->reading.state > READING_OK;
     panel_header(&data, panel);
-    if (panel->verdict.height > 0)
+    if (panel->form == FORM_BRIEF && panel->verdict.height > 0 && !out_of_order)
+        panel_line(&data, panel->verdict);
+    else if (panel->verdict.height > 0)
         panel_verdict(&data, panel->verdict);
     if (panel->chart.height > 0)
         draw_body(&data, panel);

@@ -113,8 +113,8 @@ static void put_cell(const struct draw *draw, const struct process_row *row,
 static void put_remark(const struct draw *draw, const struct process_row *row,
                        const struct column_span *spans, size_t count, int y)
 {
-    const char *text = row->kind == ROW_HELD ? "held, its owner is not visible here"
-                                             : "the processes cannot be listed";
+    const char *text =
+        row->kind == ROW_HELD ? "held by nobody visible" : "the processes cannot be listed";
     for (size_t i = 0; i < count; i++) {
         if (spans[i].column == COLUMN_COMMAND)
             cells_text(draw->cells, spans[i].x, y, spans[i].width, STYLE_WARNING, text);

@@ -2,7 +2,7 @@
 
 /* What a panel needs to be worth its room. */
 enum {
-    FULL_MIN_HEIGHT = 6,
+    FULL_MIN_HEIGHT = 4,
     FULL_GOOD_HEIGHT = 10,
     FULL_MAX_HEIGHT = 30,
     BRIEF_HEIGHT = 2,
@@ -146,15 +146,14 @@ static struct grid choose_grid(const struct layout_input *input, struct rect are
     return grid;
 }
 
-/* The sentences of all GPUs are worth more than a long table: where a short one makes room for
- * them, the area grows by what the table gives up. */
-static void widen_for_sentences(const struct layout_input *input, struct rect *area, int spare)
+/* Sentences and charts of all GPUs are worth more than a long table: where a short one makes room
+ * for them, the area grows by what the table gives up. */
+static void widen(const struct layout_input *input, struct rect *area, int spare)
 {
     struct rect larger = *area;
     larger.height += spare;
-    struct grid grid;
-    if (spare > 0 && !input->zoomed && choose_grid(input, *area).form == FORM_ROW &&
-        choose_fixed(input, larger, FORM_BRIEF, BRIEF_HEIGHT, COLUMN_MIN_WIDTH, &grid))
+    if (spare > 0 && !input->zoomed &&
+        choose_grid(input, larger).form > choose_grid(input, *area).form)
         *area = larger;
 }
 
@@ -271,7 +270,7 @@ void layout_compute(const struct layout_input *input, struct layout *ret)
     int processes = process_height(input, bottom - top);
     ret->devices = (struct rect){0, top, input->width, bottom - top - processes};
     if (processes > 0 && input->device_count > 0)
-        widen_for_sentences(input, &ret->devices, processes - 1 - PROCESS_MIN_ROWS);
+        widen(input, &ret->devices, processes - 1 - PROCESS_MIN_ROWS);
     place_devices(input, ret);
     if (processes == 0)
         return;

@@ -18,6 +18,9 @@ struct header_form panel_header_form(const struct panel_data *data, const struct
 void panel_header(const struct panel_data *data, const struct panel *panel);
 void panel_verdict(const struct panel_data *data, struct rect rect);
 
+/* What the mode shows, in one row: of a GPU that has no room for its meters. */
+void panel_line(const struct panel_data *data, struct rect rect);
+
 /* The chart's curves, by mode. */
 void panel_chart(const struct panel_data *data, struct rect rect, unsigned mode);
 /* The meters of a mode; each returns the rows it took. */
@@ -27,6 +30,11 @@ int panel_links(const struct panel_data *data, struct rect rect);
 /* Memory, power, clock and temperature, each with its bar. */
 void panel_vitals(const struct panel_data *data, struct rect rect);
 int panel_power(const struct panel_data *data, struct rect rect);
+/* What keeps the clocks down; false where nothing does. */
+bool panel_held_words(const struct sample *sample, struct strbuf *out);
+
+/* The character of the metric's curve in the mode's chart, and its role; 0 where it has none. */
+uint32_t panel_curve_sign(const struct draw *draw, enum metric metric, enum style *ret_style);
 
 /* The value that is the full height of a chart or length of a bar; 0 where that is not known. */
 double panel_full_scale(const struct panel_data *data, enum metric metric);

@@ -6,20 +6,21 @@
 #include "tui/format.h"
 #include "tui/panel.h"
 
-enum { AXIS_WIDTH = 4, AXIS_MIN_CHART = 24, TIME_MIN_HEIGHT = 9 };
+enum { AXIS_WIDTH = 4, AXIS_MIN_CHART = 24, TIME_MIN_HEIGHT = 9, TIME_WIDTH = 8 };
 
 /* The curves of a mode, the one on top last. */
 struct curve {
     unsigned mode;
     enum metric metric;
     struct chart_look look;
+    const char *name; /* where no meter beside the chart has it */
 };
 
 static const struct curve curves[] = {
-    {MODE_SOL, METRIC_NVML_UTILIZATION, {STYLE_SMI, PATTERN_DOTTED, '.'}},
-    {MODE_SOL, METRIC_ATTAINABLE, {STYLE_ATTAINABLE, PATTERN_DASHED, '-'}},
-    {MODE_SOL, METRIC_MEMORY_SOL, {STYLE_MEMORY, PATTERN_LINE, 'm'}},
-    {MODE_SOL, METRIC_COMPUTE_SOL, {STYLE_COMPUTE, PATTERN_LINE, 'C'}},
+    {MODE_SOL, METRIC_NVML_UTILIZATION, {STYLE_SMI, PATTERN_DOTTED, '.'}, "nvidia-smi"},
+    {MODE_SOL, METRIC_ATTAINABLE, {STYLE_ATTAINABLE, PATTERN_DASHED, '-'}, "attainable"},
+    {MODE_SOL, METRIC_MEMORY_SOL, {STYLE_MEMORY, PATTERN_LINE, 'm'}, "Memory"},
+    {MODE_SOL, METRIC_COMPUTE_SOL, {STYLE_COMPUTE, PATTERN_LINE, 'C'}, "Compute"},
     {MODE_LINKS, METRIC_NVLINK_TX, {STYLE_OTHER, PATTERN_DASHED, 'n'}},
     {MODE_LINKS, METRIC_NVLINK_RX, {STYLE_OTHER, PATTERN_LINE, 'N'}},
     {MODE_LINKS, METRIC_PCIE_TX, {STYLE_LINK, PATTERN_DASHED, 'p'}},
@@ -93,6 +94,44 @@ static void draw_axis(const struct panel_data *data, struct rect rect)
         cells_text(cells, rect.x, rect.y + rect.height / 2, AXIS_WIDTH, STYLE_DIM, " 50");
 }
 
+static uint32_t sign_of(const struct cells *cells, const struct chart_look *look)
+{
+    if (cells->charset == CHARSET_ASCII)
+        return (uint32_t)look->letter;
+    return look->pattern == PATTERN_DOTTED ? cells_glyph(cells, GLYPH_DOT)
+           : look->pattern == PATTERN_DASHED && cells->charset == CHARSET_BRAILLE ? 0x254C
+           : look->pattern == PATTERN_DASHED                                      ? '-'
+                                             : cells_glyph(cells, GLYPH_HORIZONTAL);
+}
+
+uint32_t panel_curve_sign(const struct draw *draw, enum metric metric, enum style *ret_style)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(curves); i++)
+        if (curves[i].mode == draw->view->prefs.mode && curves[i].metric == metric) {
+            *ret_style = curves[i].look.style;
+            return sign_of(draw->cells, &curves[i].look);
+        }
+    return 0;
+}
+
+/* What the curves are, the one on top first, as far as there is room. */
+static void draw_legend(const struct panel_data *data, struct rect rect, unsigned mode)
+{
+    struct cells *cells = data->draw->cells;
+    int x = rect.x, end = rect.x + rect.width;
+    for (size_t i = ARRAY_SIZE(curves); i-- > 0;) {
+        const struct curve *curve = &curves[i];
+        if (curve->mode != mode || !curve->name || !sample_has(data->sample, curve->metric))
+            continue;
+        int width = 2 + cells_text_width(cells, curve->name);
+        if (x + width > end)
+            return;
+        cells_put(cells, x, rect.y, sign_of(cells, &curve->look), curve->look.style);
+        cells_text(cells, x + 2, rect.y, width, STYLE_DIM, curve->name);
+        x += width + 2;
+    }
+}
+
 static void draw_times(const struct panel_data *data, struct rect rect)
 {
     struct cells *cells = data->draw->cells;
@@ -104,19 +143,21 @@ static void draw_times(const struct panel_data *data, struct rect rect)
 }
 
 /* A line for each mark, and its name in the row of the times where there is room before the next
- * mark; the name of the span that the chart begins in stands first. */
-static void draw_marks(const struct panel_data *data, struct rect rect, const struct window *window,
-                       bool named)
+ * mark; the name of the span that the chart begins in stands first. Returns how many there are. */
+static size_t draw_marks(const struct panel_data *data, struct rect rect,
+                         const struct window *window, bool named)
 {
-    enum { TIME_WIDTH = 8, SHORTEST_NAME = 4 };
+    enum { SHORTEST_NAME = 4 };
     struct cells *cells = data->draw->cells;
     const struct model *model = data->draw->model;
     double span = window->width * (double)window->points;
     int end = rect.x + rect.width - TIME_WIDTH;
+    size_t shown = 0;
     for (size_t i = model->mark_count; i-- > 0;) {
         double part = (model->marks[i].time - window->begin) / span;
         if (part < 0 || part >= 1)
             continue;
+        shown++;
         int x = rect.x + (int)(part * rect.width);
         cells_fill(cells, (struct rect){x, rect.y, 1, rect.height},
                    cells_glyph(cells, GLYPH_VERTICAL), STYLE_RULE);
@@ -128,6 +169,7 @@ static void draw_marks(const struct panel_data *data, struct rect rect, const st
             cells_text_cut(cells, start, rect.y + rect.height, room, STYLE_DIM, name);
         end = x < end ? x : end;
     }
+    return shown;
 }
 
 static void draw_curve(const struct panel_data *data, struct rect rect, const struct window *window,
@@ -161,7 +203,12 @@ void panel_chart(const struct panel_data *data, struct rect rect, unsigned mode)
     if (times)
         draw_times(data, (struct rect){plot.x, plot.y + plot.height, plot.width, 1});
     struct window window = choose_window(data, plot.width);
-    draw_marks(data, plot, &window, times);
+    size_t marks = draw_marks(data, plot, &window, times);
+    if (times && marks == 0)
+        draw_legend(data,
+                    (struct rect){plot.x + TIME_WIDTH, plot.y + plot.height,
+                                  plot.width - 2 * TIME_WIDTH, 1},
+                    mode);
     for (size_t i = 0; i < ARRAY_SIZE(curves); i++)
         if (curves[i].mode == mode)
             draw_curve(data, plot, &window, &curves[i]);

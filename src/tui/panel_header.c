@@ -23,12 +23,14 @@ enum rank {
 };
 
 enum { MAX_SEGMENTS = 14, SEGMENT_SIZE = 64, GAP = 2, MAX_BAR = 24, MIN_BAR = 6 };
+enum { NESTED_INDENT = 3 };
 enum { REASON_ROOM = GAP + (int)sizeof("power_cap") - 1 };
 
 struct segment {
     enum style style;
     enum rank rank;
     double bar; /* in rows: a bar for this value may follow; NAN for none */
+    int width;  /* of the text, in columns */
     char text[SEGMENT_SIZE];
 };
 
@@ -64,7 +66,7 @@ static int name_width(const struct model *model, enum length length)
     size_t widest = 0;
     for (size_t i = 0; i < model->device_count; i++) {
         const char *name = model->devices[i].device.text[DEVICE_NAME];
-        size_t width = model->nested[i]  ? strlen(instance_name(name)) + 2
+        size_t width = model->nested[i]  ? strlen(instance_name(name)) + NESTED_INDENT
                        : length == SHORT ? strlen(short_name(name))
                                          : strlen(name);
         widest = width > widest ? width : widest;
@@ -79,16 +81,20 @@ static void add_name(struct header *header)
     const struct model *model = data->draw->model;
     const char *name = data->device->device.text[DEVICE_NAME];
     struct segment *segment = add(header, RANK_NAME, data->selected ? STYLE_CURSOR : STYLE_NAME);
-    unsigned index = data->device->device.index;
-    int width = name_width(model, header->length);
-    if (header->length == TINY)
-        snprintf(segment->text, SEGMENT_SIZE, data->nested ? " -" : "%2u", index);
-    else if (data->nested)
-        snprintf(segment->text, SEGMENT_SIZE, "   - %-*.*s", width - 2, width - 2,
-                 instance_name(name));
-    else
-        snprintf(segment->text, SEGMENT_SIZE, "%2u %-*.*s", index, width, width,
-                 header->length == SHORT ? short_name(name) : name);
+    char place[DEVICE_PLACE_SIZE];
+    int width = header->length == TINY ? 0 : name_width(model, header->length);
+    int place_width = 2 + (data->nested && width > 0 ? NESTED_INDENT : 0);
+    device_place(&data->device->device, place);
+    if (width == 0)
+        snprintf(segment->text, SEGMENT_SIZE, "%2s", place);
+    else {
+        width -= data->nested ? NESTED_INDENT : 0;
+        const char *words = data->nested              ? instance_name(name)
+                            : header->length == SHORT ? short_name(name)
+                                                      : name;
+        snprintf(segment->text, SEGMENT_SIZE, "%*s %-*.*s", place_width, place, width, width,
+                 words);
+    }
 }
 
 static void put_percent(char *text, enum length length, const struct sample *sample,
@@ -220,7 +226,7 @@ static bool add_state(struct header *header)
     return true;
 }
 
-static void build(struct header *header)
+static void add_all(struct header *header)
 {
     header->count = 0;
     add_name(header);
@@ -243,11 +249,19 @@ static void build(struct header *header)
     flags_each(sample_get(header->data->sample, METRIC_THROTTLE_REASONS, 0), add_reason, header);
 }
 
-static int total_width(const struct cells *cells, const struct header *header, int gap)
+static void build(struct header *header)
+{
+    add_all(header);
+    for (size_t i = 0; i < header->count; i++)
+        header->segments[i].width =
+            cells_text_width(header->data->draw->cells, header->segments[i].text);
+}
+
+static int total_width(const struct header *header, int gap)
 {
     int width = 0;
     for (size_t i = 0; i < header->count; i++)
-        width += cells_text_width(cells, header->segments[i].text) + (i > 0 ? gap : 0);
+        width += header->segments[i].width + (i > 0 ? gap : 0);
     return width;
 }
 
@@ -272,42 +286,40 @@ static int highest_rank(const struct header *header)
 
 /* Room that the header asks for: what a throttle reason takes is kept free, so that nothing moves
  * when one comes or goes. */
-static int wanted_width(const struct cells *cells, const struct header *header, bool beside_vitals)
+static int wanted_width(const struct header *header, bool beside_vitals)
 {
-    struct header wanted = *header;
     int most = beside_vitals ? RANK_POWER : RANK_TEMPERATURE;
-    bool reason_kept = !beside_vitals && !header->data->nested;
-    for (size_t i = wanted.count; i-- > 0;)
-        if ((int)wanted.segments[i].rank > most || wanted.segments[i].rank == RANK_REASON) {
-            wanted.count--;
-            memmove(&wanted.segments[i], &wanted.segments[i + 1],
-                    (wanted.count - i) * sizeof(wanted.segments[0]));
-        }
-    return total_width(cells, &wanted, GAP) + (reason_kept ? REASON_ROOM : 0);
+    int width = beside_vitals || header->data->nested ? 0 : REASON_ROOM;
+    for (size_t i = 0; i < header->count; i++) {
+        const struct segment *segment = &header->segments[i];
+        if ((int)segment->rank <= most && segment->rank != RANK_REASON)
+            width += segment->width + (i > 0 ? GAP : 0);
+    }
+    return width;
 }
 
 /* Words are shortened before a number goes; then the least important go, as far as they must. With
  * the vitals at the chart's side, clock and temperature need not be here. */
-static void fit(struct header *header, const struct cells *cells, int width, bool beside_vitals)
+static void fit(struct header *header, int width, bool beside_vitals)
 {
     for (int length = header->data->draw->header.length; length <= TINY; length++) {
         header->length = (enum length)length;
         build(header);
-        if (length == LONG && wanted_width(cells, header, beside_vitals) > width)
+        if (length == LONG && wanted_width(header, beside_vitals) > width)
             continue;
         int gap = length == TINY ? 1 : GAP;
         int kept = length == TINY ? 0 : RANK_SMI;
-        while (total_width(cells, header, gap) > width && highest_rank(header) > kept)
+        while (total_width(header, gap) > width && highest_rank(header) > kept)
             drop_highest_rank(header);
-        if (total_width(cells, header, gap) <= width)
+        if (total_width(header, gap) <= width)
             return;
     }
 }
 
 /* What is left of the row goes to the two bars, up to a length. */
-static int bar_width(const struct cells *cells, const struct header *header, int width)
+static int bar_width(const struct header *header, int width)
 {
-    int wanted = wanted_width(cells, header, false), total = total_width(cells, header, GAP);
+    int wanted = wanted_width(header, false), total = total_width(header, GAP);
     int left = (width - (wanted > total ? wanted : total)) / 2 - 1;
     if (header->length == TINY || left < MIN_BAR)
         return 0;
@@ -318,9 +330,8 @@ struct header_form panel_header_form(const struct panel_data *data, const struct
 {
     struct header header = {.data = data};
     struct rect rect = panel->header;
-    fit(&header, data->draw->cells, rect.width, panel->side.height > 0);
-    return (struct header_form){(int)header.length,
-                                bar_width(data->draw->cells, &header, rect.width)};
+    fit(&header, rect.width, panel->side.height > 0);
+    return (struct header_form){(int)header.length, bar_width(&header, rect.width)};
 }
 
 void panel_header(const struct panel_data *data, const struct panel *panel)
@@ -328,7 +339,7 @@ void panel_header(const struct panel_data *data, const struct panel *panel)
     struct cells *cells = data->draw->cells;
     struct header header = {.data = data};
     struct rect rect = panel->header;
-    fit(&header, cells, rect.width, panel->side.height > 0);
+    fit(&header, rect.width, panel->side.height > 0);
     int gap = header.length == TINY ? 1 : GAP;
     int bar = panel->form == FORM_ROW ? data->draw->header.bar : 0;
     int x = rect.x, end = rect.x + rect.width;

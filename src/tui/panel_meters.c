@@ -25,6 +25,15 @@ void panel_meter(const struct panel_data *data, int x, int y, int width, const c
         cells_bar(cells, x + name_width + TEXT_WIDTH, y, bar, ratio, style);
 }
 
+/* How the metric's curve is drawn, where the chart has one: behind the name. */
+static void put_sign(const struct panel_data *data, int x, int y, int width, enum metric metric)
+{
+    enum style style;
+    uint32_t sign = panel_curve_sign(data->draw, metric, &style);
+    if (sign && sample_has(data->sample, metric) && width >= NAME_WIDTH + TEXT_WIDTH + MIN_METER)
+        cells_put(data->draw->cells, x + NAME_WIDTH - 2, y, sign, style);
+}
+
 /* Why a metric is not known, in as many words as fit. */
 static void missing_meter(const struct panel_data *data, struct rect row, const char *name,
                           enum metric metric)
@@ -220,6 +229,7 @@ static void rate_meter(const struct panel_data *data, struct rect row, const str
     else
         panel_meter(data, row.x, row.y, row.width, name, peak > 0 ? value / peak : 0, rate->style,
                     format_value(rate->metric, value, text));
+    put_sign(data, row.x, row.y, row.width, rate->metric);
 }
 
 int panel_links(const struct panel_data *data, struct rect rect)
@@ -256,8 +266,7 @@ static void amount_meter(const struct panel_data *data, struct rect row, const c
                                                  : format_value(metric, value, text));
 }
 
-/* What keeps the clocks down; false where nothing does. */
-static bool held_words(const struct sample *sample, struct strbuf *out)
+bool panel_held_words(const struct sample *sample, struct strbuf *out)
 {
     if (sample_has(sample, METRIC_THROTTLE_REASONS))
         flags_words(sample->value[METRIC_THROTTLE_REASONS], " ", out);
@@ -283,17 +292,19 @@ void panel_vitals(const struct panel_data *data, struct rect rect)
         amount_meter(data, (struct rect){rect.x, rect.y + i, rect.width, 1}, vitals[i].name,
                      vitals[i].metric, panel_full_scale(data, vitals[i].metric), vitals[i].style);
     struct strbuf held = {0};
-    if (rect.height > (int)ARRAY_SIZE(vitals) && held_words(data->sample, &held))
+    if (rect.height > (int)ARRAY_SIZE(vitals) && panel_held_words(data->sample, &held))
         panel_meter(data, rect.x, rect.y + (int)ARRAY_SIZE(vitals), rect.width, "held by", NAN,
                     STYLE_WARNING, held.text);
     strbuf_free(&held);
 }
 
 static void put_line(const struct panel_data *data, struct rect rect, int *y, const char *name,
-                     const char *text)
+                     enum metric metric, const char *text)
 {
-    if (*y < rect.y + rect.height && text[0])
-        panel_meter(data, rect.x, (*y)++, rect.width, name, NAN, STYLE_TEXT, text);
+    if (*y >= rect.y + rect.height || !text[0])
+        return;
+    panel_meter(data, rect.x, *y, rect.width, name, NAN, STYLE_TEXT, text);
+    put_sign(data, rect.x, (*y)++, rect.width, metric);
 }
 
 static const char *pair(const struct sample *sample, enum metric first, const char *between,
@@ -323,29 +334,32 @@ int panel_power(const struct panel_data *data, struct rect rect)
     const struct sample *sample = data->sample;
     char a[FORMAT_SIZE], text[3 * FORMAT_SIZE];
     int y = rect.y;
-    put_line(data, rect, &y, "power",
+    put_line(data, rect, &y, "power", METRIC_POWER,
              pair(sample, METRIC_POWER, " of ", format_metric(sample, METRIC_POWER_LIMIT, a), text,
                   sizeof(text)));
-    put_line(data, rect, &y, "average", format_metric(sample, METRIC_POWER_AVERAGE, a));
-    put_line(data, rect, &y, "SM clock",
+    put_line(data, rect, &y, "average", METRIC_POWER_AVERAGE,
+             format_metric(sample, METRIC_POWER_AVERAGE, a));
+    put_line(data, rect, &y, "SM clock", METRIC_SM_CLOCK,
              pair(sample, METRIC_SM_CLOCK, " of ",
                   format_value(METRIC_SM_CLOCK,
                                device_number(&data->device->device, DEVICE_MAX_SM_CLOCK, NAN), a),
                   text, sizeof(text)));
-    put_line(data, rect, &y, "effective", effective_clock(sample, text, sizeof(text)));
-    put_line(data, rect, &y, "mem. clock", format_metric(sample, METRIC_MEMORY_CLOCK, a));
-    put_line(data, rect, &y, "temperature",
+    put_line(data, rect, &y, "effective", METRIC_EFFECTIVE_CLOCK,
+             effective_clock(sample, text, sizeof(text)));
+    put_line(data, rect, &y, "mem. clock", METRIC_MEMORY_CLOCK,
+             format_metric(sample, METRIC_MEMORY_CLOCK, a));
+    put_line(data, rect, &y, "temperature", METRIC_TEMPERATURE,
              pair(sample, METRIC_TEMPERATURE, ", memory ",
                   format_metric(sample, METRIC_MEMORY_TEMPERATURE, a), text, sizeof(text)));
     struct strbuf held = {0};
-    bool is_held = held_words(sample, &held);
-    put_line(data, rect, &y, "held by", is_held ? held.text : "nothing");
+    bool is_held = panel_held_words(sample, &held);
+    put_line(data, rect, &y, "held by", METRIC_THROTTLE_REASONS, is_held ? held.text : "nothing");
     strbuf_free(&held);
-    put_line(data, rect, &y, "energy", format_metric(sample, METRIC_ENERGY, a));
-    put_line(data, rect, &y, "ECC errors",
+    put_line(data, rect, &y, "energy", METRIC_ENERGY, format_metric(sample, METRIC_ENERGY, a));
+    put_line(data, rect, &y, "ECC errors", METRIC_ECC_UNCORRECTED,
              pair(sample, METRIC_ECC_UNCORRECTED, ", corrected ",
                   format_metric(sample, METRIC_ECC_CORRECTED, a), text, sizeof(text)));
-    put_line(data, rect, &y, "Xid errors",
+    put_line(data, rect, &y, "Xid errors", METRIC_XID_ERRORS,
              pair(sample, METRIC_XID_ERRORS, ", last ",
                   format_metric(sample, METRIC_XID_LAST_CODE, a), text, sizeof(text)));
     return y - rect.y;

@@ -413,8 +413,8 @@ static void take_answer(struct screen *screen, bool light)
     }
 }
 
-/* The next input from what has come; the rest of a key that has only begun is waited for, that of an
- * answer comes when it comes. */
+/* The next input from what has come; the rest of a key that has only begun is waited for, that of
+ * an answer comes when it comes. */
 static bool next_input(struct screen *screen, struct input *ret)
 {
     size_t taken;

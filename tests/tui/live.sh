@@ -58,7 +58,7 @@ wait_without 'PAUSED' "End goes on"
 press F4
 press 'sleep 600'
 press Enter
-wait_without 'held, its owner' "only that process is listed"
+wait_without 'held by nobody' "only that process is listed"
 press Tab
 press k
 wait_for 'SIGTERM' "k asks which signal"

@@ -33,6 +33,22 @@ for size in 20x5 40x10 80x24 200x60; do
     same_screen "top-eight-$size.txt" "eight GPUs at $size"
 done
 
+open_screen 80 24 --source "$eight" --from 5 --paused
+wait_for 'link-bound' "eight GPUs without room for charts: their sentences"
+press 2
+wait_for '^ +clock +[?] × busy +99% × coverage +91% × pipe' "2: the waterfall in their place"
+press 3
+wait_for '^ +SM +90%  tensor +' "3: the pipes"
+press 4
+wait_for '^ +PCIe ↓2.10 MB/s ↑58.4 GB/s  NVLink ↓ +0 B/s ↑ +0 B/s  HBM' "4: the links"
+press 5
+wait_for '^ +680 W of 700 W +1540 MHz of 1980 MHz +82 °C  power_cap thermal' "5: the power"
+press q
+wait_exit 0 "q quits"
+
+open_screen 80 24 --source "sim:$SOURCE_ROOT/tests/data/mig.sim" --from 4 --paused
+wait_for '^ +0/1 MIG 1g.18gb +C +3%' "a MIG instance has the name that --gpu takes"
+
 setting="LC_ALL=C"
 open_screen 80 24 --source "$one" --from 7 --paused
 wait_for 'compute-bound' "ASCII: the verdict"

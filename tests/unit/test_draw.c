@@ -108,7 +108,7 @@ static void shows_what_the_gpu_does(void **state)
     assert_shows(&screen, "tensor");
     assert_shows(&screen, "nvidia-smi  99 %");
     assert_shows(&screen, "PCIe");
-    assert_shows(&screen, "held, its owner is not visible here");
+    assert_shows(&screen, "held by nobody visible");
     close_screen(&screen);
 }
 
