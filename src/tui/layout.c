@@ -21,7 +21,7 @@ enum {
 struct grid {
     enum panel_form form;
     int columns;
-    int height; /* of a panel that is not nested */
+    int height; /* of a panel, but of a divided GPU's */
 };
 
 static int at_least(int value, int bound)
@@ -34,14 +34,22 @@ static int at_most(int value, int bound)
     return value < bound ? value : bound;
 }
 
-static bool is_nested(const struct layout_input *input, size_t device)
+/* A GPU that is cut into instances: what there is to see is theirs. */
+static bool is_divided(const struct layout_input *input, size_t device)
 {
-    return input->nested && input->nested[device];
+    return input->nested && !input->nested[device] && device + 1 < input->device_count &&
+           input->nested[device + 1];
 }
 
 static int entry_height(const struct layout_input *input, const struct grid *grid, size_t device)
 {
-    return is_nested(input, device) ? 1 : grid->height;
+    return is_divided(input, device) ? at_most(grid->height, BRIEF_HEIGHT) : grid->height;
+}
+
+static enum panel_form entry_form(const struct layout_input *input, const struct grid *grid,
+                                  size_t device)
+{
+    return is_divided(input, device) && grid->form == FORM_FULL ? FORM_BRIEF : grid->form;
 }
 
 /* Fills columns from the top; calls back for each device that fits below the other or beside. */
@@ -90,7 +98,7 @@ static size_t count_whole(const struct layout_input *input)
 {
     size_t count = 0;
     for (size_t i = 0; i < input->device_count; i++)
-        count += !is_nested(input, i);
+        count += !is_divided(input, i);
     return count;
 }
 
@@ -189,7 +197,7 @@ static void place_panels(const struct layout_input *input, const struct grid *gr
     struct rect area;
     while (device < input->device_count && layout->panel_count < LAYOUT_MAX_PANELS &&
            flow_place(&flow, device, &area)) {
-        add_panel(layout, device, is_nested(input, device) ? FORM_ROW : grid->form, area);
+        add_panel(layout, device, entry_form(input, grid, device), area);
         device++;
     }
     layout->end_device = device;

@@ -214,18 +214,43 @@ static long page(const struct view *view, const struct view_context *context)
     return rows > 1 ? rows : 1;
 }
 
+/* For what is done to the selected process: false, with a hint, where none is selected yet. */
+static bool process_selected(struct view *view, const struct view_context *context,
+                             const char *keys)
+{
+    if (!table_shown(context) || context->table->count == 0)
+        view_say(view, context->now, "there is no process to select");
+    else if (view->focus != FOCUS_PROCESSES) {
+        view->focus = FOCUS_PROCESSES;
+        view_say(view, context->now, "select a process with Up and Down, then press %s", keys);
+    } else
+        return true;
+    return false;
+}
+
 static struct request ask_kill(struct view *view, const struct view_context *context)
 {
-    if (!table_shown(context) || context->table->count == 0) {
-        view_say(view, context->now, "there is no process to select");
-        return view_no_request;
-    }
-    if (view->focus != FOCUS_PROCESSES) {
-        view->focus = FOCUS_PROCESSES;
-        view_say(view, context->now, "select a process with Up and Down, then press F9 or k");
-        return view_no_request;
-    }
-    return view_request(REQUEST_ASK_KILL, 0);
+    return process_selected(view, context, "F9 or k") ? view_request(REQUEST_ASK_KILL, 0)
+                                                      : view_no_request;
+}
+
+static void toggle_user(struct view *view, const struct view_context *context)
+{
+    if (view->filter[0])
+        view->filter[0] = '\0';
+    else if (process_selected(view, context, "u"))
+        snprintf(view->filter, sizeof(view->filter), "%s",
+                 context->table->rows[view->process].user);
+}
+
+/* The first row or the last, while the processes are what the keys are about. */
+static bool move_to_end(struct view *view, const struct view_context *context, enum action action)
+{
+    if (view->focus != FOCUS_PROCESSES || (action != ACTION_FIRST && action != ACTION_LAST))
+        return false;
+    long count = (long)context->table->count;
+    view_move(view, context, action == ACTION_FIRST ? -count : count);
+    return true;
 }
 
 static void go_back(struct view *view)
@@ -323,6 +348,9 @@ static struct request act_on_processes(struct view *view, const struct view_cont
     case ACTION_FILTER:
         open_dialog(view, DIALOG_FILTER);
         break;
+    case ACTION_USER:
+        toggle_user(view, context);
+        break;
     case ACTION_TREE:
         view->prefs.tree = !view->prefs.tree;
         break;
@@ -382,6 +410,8 @@ struct request view_act(struct view *view, const struct view_context *context, e
     default:
         break;
     }
+    if (move_to_end(view, context, action))
+        return view_no_request;
     if (action >= ACTION_PAUSE && action <= ACTION_RECORD)
         return act_in_time(view, context, action);
     return act_on_processes(view, context, action);

@@ -24,7 +24,7 @@ LC_ALL=C expect_exit 0 "in another locale" "$ROOFTOP" top --once --characters br
 result $? "is ASCII, whatever is preferred"
 expect_exit 0 "a GPU cut into instances" "$ROOFTOP" top --once --size 120x30 \
     --source "sim:$SOURCE_ROOT/tests/data/mig.sim"
-expect_text out '^   - MIG 3g.71gb .*Compute +88' "has them as rows below it"
+expect_text out '^  0/0 MIG 3g.71gb .*C +88%' "has them below it"
 expect_exit 2 "neither time nor mark" "$ROOFTOP" top --once --source "$one" --from nonsense
 expect_text err "'nonsense' is no mark, and no time" "is named"
 expect_exit 2 "no size" "$ROOFTOP" top --once --source "$one" --size 12

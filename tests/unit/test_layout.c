@@ -158,15 +158,15 @@ static void shows_as_much_as_fits(void **state)
     assert_int_equal(layout.end_device, 64);
 }
 
-static void a_mig_instance_is_a_row_below_its_gpu(void **state)
+static void mig_instances_have_the_charts_of_their_gpu(void **state)
 {
     (void)state;
     const bool mig[] = {false, true, true, true, false};
     struct layout_input input = {
         .width = 120, .height = 50, .device_count = ARRAY_SIZE(mig), .nested = mig};
     assert_null(check(&input));
-    assert_int_equal(count_form(FORM_FULL), 2);
-    assert_int_equal(layout.panels[1].form, FORM_ROW);
+    assert_int_equal(count_form(FORM_FULL), 4);
+    assert_int_equal(layout.panels[0].form, FORM_BRIEF);
     assert_int_equal(layout.panels[1].area.y,
                      layout.panels[0].area.y + layout.panels[0].area.height);
 }
@@ -179,7 +179,7 @@ int main(void)
         cmocka_unit_test(every_size_with_every_count),
         cmocka_unit_test(some_sizes_with_every_count_and_variant),
         cmocka_unit_test(shows_as_much_as_fits),
-        cmocka_unit_test(a_mig_instance_is_a_row_below_its_gpu),
+        cmocka_unit_test(mig_instances_have_the_charts_of_their_gpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,6 +147,27 @@ static void a_mark_takes_its_name_from_the_keyboard(void **state)
     close_stage(&stage);
 }
 
+static void the_ends_of_the_processes_and_their_user(void **state)
+{
+    (void)state;
+    struct stage stage;
+    open_stage(&stage, 2);
+    size_t last = stage.table.count - 1;
+    assert_true(last > 0);
+    press(&stage, 'u');
+    assert_string_equal(stage.view.filter, ""); /* first one must be selected */
+    assert_int_equal(stage.view.focus, FOCUS_PROCESSES);
+    press(&stage, INPUT_END);
+    assert_int_equal(stage.view.process, last);
+    press(&stage, INPUT_HOME);
+    assert_int_equal(stage.view.process, 0);
+    press(&stage, 'u');
+    assert_string_equal(stage.view.filter, stage.table.rows[0].user);
+    press(&stage, 'u');
+    assert_string_equal(stage.view.filter, "");
+    close_stage(&stage);
+}
+
 static void a_filter_is_typed_and_dropped(void **state)
 {
     (void)state;
@@ -269,6 +290,7 @@ int main(void)
         cmocka_unit_test(the_present_pauses_and_scrolls_back),
         cmocka_unit_test(a_recording_asks_to_seek),
         cmocka_unit_test(a_mark_takes_its_name_from_the_keyboard),
+        cmocka_unit_test(the_ends_of_the_processes_and_their_user),
         cmocka_unit_test(a_filter_is_typed_and_dropped),
         cmocka_unit_test(kill_asks_first_and_only_of_a_selected_process),
         cmocka_unit_test(the_selection_follows_its_process),
