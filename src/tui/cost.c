@@ -4,7 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static const double STRETCH_SECONDS = 2;
+/* The first is short, so that the help screen has figures soon. */
+static const double FIRST_STRETCH_SECONDS = 0.5, STRETCH_SECONDS = 2;
 
 static double cpu_seconds(void)
 {
@@ -49,7 +50,7 @@ bool cost_update(struct cost_meter *meter, struct model_cost *cost, double now)
 {
     cost->frames++;
     double elapsed = now - meter->began;
-    if (elapsed < STRETCH_SECONDS)
+    if (elapsed < (cost->known ? STRETCH_SECONDS : FIRST_STRETCH_SECONDS))
         return false;
     double cpu = cpu_seconds();
     cost->cpu = (cpu - meter->cpu) / elapsed;

@@ -82,7 +82,7 @@ static void draw_cost(struct box *box)
     char text[160], memory[FORMAT_SIZE];
     put_line(box, STYLE_STRONG, "What Rooftop costs");
     if (!cost->known) {
-        put_line(box, STYLE_TEXT, "  measured after the first seconds");
+        put_line(box, STYLE_TEXT, "  measured after half a second");
         return;
     }
     snprintf(text, sizeof(text), "  %.1f %% of a core (budget %.0f %%), %s of memory",

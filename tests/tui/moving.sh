@@ -43,4 +43,35 @@ wait_for '(3:[0-9.]+)/\1' "End to the end"
 press q
 wait_exit 0 "q quits"
 
+# The same keys in every mode, the title, the time line and its marks following.
+open_screen 110 30 --source "$recording" --paused --from gemm-bf16-8192+1s
+wait_for 'gemm-bf16-8192$' "at a mark"
+for mode in waterfall pipes links power sol; do
+    case $mode in
+    waterfall) key=2 shows='largest loss' ;;
+    pipes) key=3 shows='issue slots' ;;
+    links) key=4 shows='NVLink' ;;
+    power) key=5 shows='mem. clock' ;;
+    sol) key=1 shows='^100 ' ;;
+    esac
+    press $key
+    wait_for "$shows" "$mode"
+    press n
+    wait_without 'gemm-bf16-8192$' "$mode: to the next mark"
+    wait_for "$shows" "$mode is shown there too"
+    press b
+    wait_for 'gemm-bf16-8192$' "$mode: and back"
+    press '}'
+    wait_for '^. 0:[0-9.]+/3:[0-9.]+ x2 ' "$mode: twice as fast"
+    press '{'
+    wait_without ' x2 ' "$mode: and as it was"
+done
+press Space
+wait_for '\[SOL\]' "plays"
+wait_without 'PAUSED' "no longer paused"
+press Space
+wait_for 'PAUSED' "and stops"
+press q
+wait_exit 0 "q quits"
+
 finish
