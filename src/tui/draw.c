@@ -32,7 +32,7 @@ static void status_words(const struct draw *draw, struct strbuf *out)
                       draw->layout->end_device, model->device_count);
 }
 
-/* The time of day goes where there is no room for it. */
+/* The time of day goes where there is no room for it beside the mode. */
 static void add_time(const struct draw *draw, int width, struct strbuf *out)
 {
     char time[16] = "--:--:--";
@@ -51,7 +51,8 @@ void draw_title(const struct draw *draw, struct rect rect)
     static const char name[] = "rooftop";
     struct strbuf status = {0};
     status_words(draw, &status);
-    add_time(draw, rect.width - 2, &status);
+    int mode_width = VIEW_TABS_X + (int)strlen(mode_titles[draw->view->prefs.mode]) + 2;
+    add_time(draw, rect.width - 2 - mode_width, &status);
     int right = cells_text_width(cells, strbuf_text(&status));
     int end = rect.x + rect.width - right - 2;
     int x = rect.x + 1;
@@ -74,7 +75,7 @@ void draw_title(const struct draw *draw, struct rect rect)
     strbuf_free(&status);
 }
 
-enum { CHART_MIN_HEIGHT = 5 };
+enum { CHART_MIN_HEIGHT = 5, LINE_INDENT = 3, LINE_GAP = 2 };
 
 static void draw_body(const struct panel_data *data, const struct panel *panel)
 {
@@ -147,12 +148,21 @@ void draw_device(const struct draw *draw, const struct panel *panel)
 {
     struct sample sample;
     struct panel_data data = data_of(draw, panel, &sample);
-    bool out_of_order = data.device->reading.state > READING_OK;
+    bool line = draw->view->prefs.mode != MODE_SOL && data.device->reading.state <= READING_OK;
+    struct rect rest = panel->header;
+    if (panel->form == FORM_ROW && line) {
+        rest.x += panel_name(&data, rest) + LINE_GAP;
+        rest.width = panel->header.x + panel->header.width - rest.x;
+        panel_line(&data, rest);
+        return;
+    }
     panel_header(&data, panel);
-    if (panel->form == FORM_BRIEF && panel->verdict.height > 0 && !out_of_order)
-        panel_line(&data, panel->verdict);
-    else if (panel->verdict.height > 0)
-        panel_verdict(&data, panel->verdict);
+    rest = panel->verdict;
+    if (panel->form == FORM_BRIEF && line)
+        panel_line(&data, (struct rect){rest.x + LINE_INDENT, rest.y, rest.width - LINE_INDENT,
+                                        rest.height});
+    else if (rest.height > 0)
+        panel_verdict(&data, rest);
     if (panel->chart.height > 0)
         draw_body(&data, panel);
 }

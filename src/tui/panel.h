@@ -18,7 +18,9 @@ struct header_form panel_header_form(const struct panel_data *data, const struct
 void panel_header(const struct panel_data *data, const struct panel *panel);
 void panel_verdict(const struct panel_data *data, struct rect rect);
 
-/* What the mode shows, in one row: of a GPU that has no room for its meters. */
+/* The header's name alone; returns the columns it took. */
+int panel_name(const struct panel_data *data, struct rect rect);
+/* What the mode shows, but of SOL, in one row: of a GPU that has no room for its meters. */
 void panel_line(const struct panel_data *data, struct rect rect);
 
 /* The chart's curves, by mode. */

@@ -359,6 +359,15 @@ void panel_header(const struct panel_data *data, const struct panel *panel)
     cells_fill(cells, rule, cells_glyph(cells, GLYPH_HORIZONTAL), STYLE_RULE);
 }
 
+int panel_name(const struct panel_data *data, struct rect rect)
+{
+    enum { SHORT_MIN_WIDTH = 40 };
+    struct header header = {.data = data, .length = rect.width < SHORT_MIN_WIDTH ? TINY : SHORT};
+    add_name(&header);
+    return cells_text(data->draw->cells, rect.x, rect.y, rect.width, header.segments[0].style,
+                      header.segments[0].text);
+}
+
 static enum absence absence_of(enum reading_state state)
 {
     return state == READING_LOST    ? ABSENT_LOST

@@ -122,8 +122,7 @@ static void put_power(struct line *line)
 
 void panel_line(const struct panel_data *data, struct rect rect)
 {
-    enum { INDENT = 3 };
-    struct line line = {data, rect.x + INDENT, rect.y, rect.x + rect.width};
+    struct line line = {data, rect.x, rect.y, rect.height > 0 ? rect.x + rect.width : rect.x};
     switch (data->draw->view->prefs.mode) {
     case MODE_WATERFALL:
         put_waterfall(&line);
@@ -138,7 +137,6 @@ void panel_line(const struct panel_data *data, struct rect rect)
         put_power(&line);
         break;
     default:
-        panel_verdict(data, rect);
         break;
     }
 }

@@ -4,6 +4,7 @@
  *
  * The first screen is there when TEXT has been written. CPU and bytes are counted from two seconds
  * on, for so many seconds. Prints lines of name, value and unit. */
+#include <dirent.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,20 +19,28 @@
 static const double START_UP = 2;
 static char output[1 << 18];
 
+/* Of all threads, to the nanosecond: the ticks of `stat` are too coarse for tenths of a per cent.
+ */
 static double cpu_seconds(pid_t pid)
 {
-    char path[64], line[1024];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return 0;
-    unsigned long user = 0, system = 0;
-    const char *rest = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
-    if (!rest ||
-        sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
-        user = system = 0;
-    fclose(file);
-    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+    char path[300];
+    unsigned long long total = 0, time;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    struct dirent *task;
+    while (tasks && (task = readdir(tasks))) {
+        if (task->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof(path), "/proc/%d/task/%.20s/schedstat", (int)pid, task->d_name);
+        FILE *file = fopen(path, "re");
+        if (file && fscanf(file, "%llu", &time) == 1)
+            total += time;
+        if (file)
+            fclose(file);
+    }
+    if (tasks)
+        closedir(tasks);
+    return (double)total * 1e-9;
 }
 
 static double most_resident_megabytes(pid_t pid)

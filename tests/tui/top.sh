@@ -46,6 +46,11 @@ wait_for '^ +680 W of 700 W +1540 MHz of 1980 MHz +82 °C  power_cap thermal' "5
 press q
 wait_exit 0 "q quits"
 
+open_screen 40 10 --source "$eight" --from 5 --paused --mode links
+wait_for '^ 4 H200  PCIe ↓2.10 MB/s ↑58.4 GB/s' "a row each: the links too"
+press q
+wait_exit 0 "q quits"
+
 open_screen 80 24 --source "sim:$SOURCE_ROOT/tests/data/mig.sim" --from 4 --paused
 wait_for '^ +0/1 MIG 1g.18gb +C +3%' "a MIG instance has the name that --gpu takes"
 
