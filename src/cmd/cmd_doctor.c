@@ -181,18 +181,14 @@ static void advise_on(enum absence absence, const struct host *host, char *ret, 
 {
     switch (absence) {
     case ABSENT_COUNTERS_FOR_ADMIN:
-        snprintf(ret, size, "run as root%s",
-                 host->counters_for_root && !host->wsl
-                     ? ", or open the counters to all: write 'options nvidia "
-                       "NVreg_RestrictProfilingToAdminUsers=0' into a file of /etc/modprobe.d and "
-                       "load the driver anew"
-                     : "");
+        host_advise_permission(host, ret, size);
         break;
     case ABSENT_COUNTERS_HELD:
         host_find_profilers("", ret, size);
         break;
     case ABSENT_DRIVER_ERROR:
     case ABSENT_COUNTERS_FAILED:
+    case ABSENT_CUDA_FAILED:
         snprintf(ret, size, "see the kernel log (dmesg) for lines with NVRM");
         break;
     default:
@@ -242,6 +238,7 @@ static bool is_to_mend(enum absence absence)
     switch (absence) {
     case ABSENT_NO_PERMISSION:
     case ABSENT_COUNTERS_FOR_ADMIN:
+    case ABSENT_CUDA_FAILED:
     case ABSENT_COUNTERS_STUCK:
     case ABSENT_DRIVER_ERROR:
     case ABSENT_STALE:

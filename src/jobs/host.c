@@ -94,6 +94,15 @@ static unsigned count_gpus(const char *root)
     return count;
 }
 
+static bool is_administrator(const char *root)
+{
+    enum { CAP_SYS_ADMIN_BIT = 21 };
+    char status[4096];
+    const char *line =
+        strstr(read_text(root, "/proc/self/status", status, sizeof(status)), "CapEff:");
+    return line && strtoull(line + strlen("CapEff:"), NULL, 16) >> CAP_SYS_ADMIN_BIT & 1;
+}
+
 void host_read(const char *root, struct host *ret)
 {
     *ret = (struct host){0};
@@ -108,6 +117,31 @@ void host_read(const char *root, struct host *ret)
     ret->counters_for_root =
         strstr(read_text(root, "/proc/driver/nvidia/params", parameters, sizeof(parameters)),
                "RmProfilingAdminOnly: 1");
+    ret->administrator = is_administrator(root);
+}
+
+static const char *who_gets_counters(const struct host *host)
+{
+    if (host->administrator)
+        return "run as the host's root; where the GPU is virtual, its host must allow profiling";
+    return host->container[0]
+               ? "start the container with --cap-add=SYS_ADMIN, and run as root in it"
+               : "run as root";
+}
+
+void host_advise_permission(const struct host *host, char *ret, size_t size)
+{
+    if (host->wsl)
+        snprintf(ret, size,
+                 "in Windows: NVIDIA Control Panel, Developer, Manage GPU Performance "
+                 "Counters, allow access to all users");
+    else
+        snprintf(ret, size, "%s%s", who_gets_counters(host),
+                 host->counters_for_root
+                     ? ", or open the counters to all: write 'options nvidia "
+                       "NVreg_RestrictProfilingToAdminUsers=0' into a file of the host's "
+                       "/etc/modprobe.d and load the driver anew"
+                     : "");
 }
 
 static bool is_profiler(const char *comm)

@@ -15,11 +15,15 @@ struct host {
     char module_version[64]; /* of the kernel module that is loaded, or "" */
     bool device_file;        /* /dev/nvidiactl exists */
     bool device_file_open;   /* this user may read and write it */
-    bool counters_for_root;  /* NVIDIA's module option: CUPTI's counters are root's alone */
+    bool counters_for_root;  /* NVIDIA's module option: CUPTI's counters are an administrator's */
+    bool administrator;      /* this process is one: it has CAP_SYS_ADMIN */
 };
 
 /* Reads /proc, /sys, /dev and /run below `root` ("" for the real ones). */
 void host_read(const char *root, struct host *ret);
+
+/* What to do where the driver keeps CUPTI's counters for administrators. */
+void host_advise_permission(const struct host *host, char *ret, size_t size);
 
 /* Names the programs below `root` that are known to hold a GPU's counters, such as
  * "it may be nv-hostengine (PID 123)"; "" where none of them runs. */

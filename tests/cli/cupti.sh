@@ -68,6 +68,22 @@ echo 'result enable 35' >counters
 expect_text out 'keeps the counters for administrators: ' "doctor says who may have them"
 ROOFTOP_CUPTI=/nonexistent.so "$ROOFTOP" doctor >out
 expect_text out 'no libcupti was found' "doctor says that the library is missing"
+ROOFTOP_CUDA=/nonexistent.so "$ROOFTOP" doctor >out
+expect_text out 'libcuda, .*, was not found' "doctor says that the driver's library is missing"
+ROOFTOP_CUDA=libm.so.6 "$ROOFTOP" doctor >out
+expect_text out 'the driver is older than the libcupti' "doctor says that the driver is too old"
+printf 'driver 12040\nresult initialize 999\n' >counters
+"$ROOFTOP" doctor >out
+expect_text out 'the driver is older than the libcupti' "by its version too"
+printf 'driver 12040\nresult enable 27\n' >counters
+"$ROOFTOP" doctor >out
+expect_text out 'the driver is older than the libcupti' "and where it only refuses the counters"
+echo 'result cuinit 803' >counters
+"$ROOFTOP" doctor >out
+expect_text out '^  mend .*CUDA does not start' "doctor says that CUDA does not start"
+echo 'result enable 45' >counters
+"$ROOFTOP" doctor >out
+expect_text out 'no such counters in this mode \(' "doctor says that the mode of the GPU has none"
 printf 'gpu a100\n' >nvml
 echo 'result enable 999' >counters
 "$ROOFTOP" doctor >out

@@ -7,12 +7,12 @@
  *   passes N                    counters that fit one pass, default 16
  *   lacks TEXT                  the chip has no counter whose name holds TEXT
  *   value TEXT NUMBER           counters whose name holds TEXT have that value; else 0
- *   result CALL NUMBER [DEVICE] the call fails so: enable, availability, config, start, decode
- *   hang CALL [DEVICE]          the call never returns
- *   hold CALL FILE              the call is logged, and returns when the file is there
- *   overflow N                  the Nth decoding of a session overflows
- *   lock FILE                   one process at a time can configure, as on a real GPU
- *   log FILE                    a line for each Enable and Disable
+ *   driver N                    cuDriverGetVersion's, default 13000
+ *   result CALL NUMBER [DEVICE] the call fails so: cuinit, initialize, enable, availability,
+ * config, start, decode hang CALL [DEVICE]          the call never returns hold CALL FILE the call
+ * is logged, and returns when the file is there overflow N                  the Nth decoding of a
+ * session overflows lock FILE                   one process at a time can configure, as on a real
+ * GPU log FILE                    a line for each Enable and Disable
  *
  * As on the H200, the first sample of a session holds nothing. */
 #include <fcntl.h>
@@ -40,6 +40,7 @@ struct rule {
 
 static struct script {
     int devices;
+    int driver;
     char chip[32];
     size_t passes;
     unsigned overflow;
@@ -87,6 +88,8 @@ static void read_line(const char *line)
         sscanf(rest, "%31s", script.chip);
     else if (strcmp(word, "passes") == 0)
         script.passes = strtoul(rest, NULL, 10);
+    else if (strcmp(word, "driver") == 0)
+        script.driver = atoi(rest);
     else if (strcmp(word, "overflow") == 0)
         script.overflow = (unsigned)atoi(rest);
     else if (strcmp(word, "lock") == 0)
@@ -107,7 +110,7 @@ static void read_line(const char *line)
 
 static void read_script(void)
 {
-    script = (struct script){.devices = 1, .chip = "GH100", .passes = 16};
+    script = (struct script){.devices = 1, .driver = 13000, .chip = "GH100", .passes = 16};
     const char *path = getenv("ROOFTOP_FAKE_CUPTI");
     FILE *file = path ? fopen(path, "r") : NULL;
     char line[256];
@@ -157,6 +160,12 @@ EXPORT int cuInit(unsigned flags)
 {
     (void)flags;
     read_script();
+    return follow("cuinit", -1);
+}
+
+EXPORT int cuDriverGetVersion(int *version)
+{
+    *version = script.driver;
     return 0;
 }
 
@@ -196,7 +205,7 @@ EXPORT int cuptiGetErrorMessage(int result, const char **text)
 EXPORT int cuptiProfilerInitialize(struct cupti_profiler_initialize *p)
 {
     (void)p;
-    return CUPTI_OK;
+    return follow("initialize", -1);
 }
 
 EXPORT int cuptiDeviceGetChipName(struct cupti_chip_name *p)

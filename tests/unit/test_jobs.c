@@ -254,6 +254,36 @@ static void tells_a_bare_host(void **state)
     assert_int_equal(host.pci_gpus, 1);
     assert_string_equal(host.module_version, "580.159.04");
     assert_true(host.counters_for_root);
+    assert_false(host.administrator);
+    put_text("proc/self/status",
+             "Name:\tx\nCapPrm:\t000001ffffffffff\nCapEff:\t0000000000000400\n");
+    host_read(root, &host);
+    assert_false(host.administrator);
+    put_text("proc/self/status", "Name:\tx\nCapEff:\t000001ffffffffff\n");
+    host_read(root, &host);
+    assert_true(host.administrator);
+}
+
+static void advises_those_who_get_no_counters(void **state)
+{
+    (void)state;
+    static const struct {
+        struct host host;
+        const char *advice, *not_advised;
+    } cases[] = {
+        {{.counters_for_root = true}, "run as root, or open the counters to all", "Windows"},
+        {{.administrator = true}, "its host must allow profiling", "modprobe"},
+        {{.container = "docker"}, "start the container with --cap-add=SYS_ADMIN", "modprobe"},
+        {{.container = "docker", .counters_for_root = true}, "NVreg_RestrictProfiling", "Windows"},
+        {{.wsl = true, .counters_for_root = true}, "in Windows: ", "modprobe"},
+    };
+    char advice[256];
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        host_advise_permission(&cases[i].host, advice, sizeof(advice));
+        assert_true(strlen(advice) < sizeof(advice) - 1);
+        assert_non_null(strstr(advice, cases[i].advice));
+        assert_null(strstr(advice, cases[i].not_advised));
+    }
 }
 
 static void remove_file(const char *name)
@@ -361,6 +391,7 @@ int main(void)
         cmocka_unit_test(the_cache_forgets_what_has_ended),
         cmocka_unit_test(a_full_cache_keeps_what_is_in_use),
         cmocka_unit_test(tells_a_bare_host),
+        cmocka_unit_test(advises_those_who_get_no_counters),
         cmocka_unit_test(tells_sandboxes_and_containers),
         cmocka_unit_test(names_who_may_hold_the_counters),
         cmocka_unit_test(does_not_name_its_own_helper),

@@ -10,6 +10,7 @@ static const struct dso_symbol symbols[] = {
     DSO_REQUIRED(struct cuda, device_count, "cuDeviceGetCount"),
     DSO_REQUIRED(struct cuda, device_get, "cuDeviceGet"),
     DSO_REQUIRED(struct cuda, device_uuid, "cuDeviceGetUuid"),
+    DSO_OPTIONAL(struct cuda, driver_version, "cuDriverGetVersion"),
 };
 
 /* What the user's shell says of devices and of MPS is meant for jobs: the counters are of whole
@@ -43,6 +44,12 @@ int cuda_load(struct cuda *ret, char *why, size_t why_size)
 void cuda_unload(struct cuda *cuda)
 {
     dso_close(&cuda->dso);
+}
+
+int cuda_version(const struct cuda *cuda)
+{
+    int version = 0;
+    return cuda->driver_version && cuda->driver_version(&version) == 0 ? version : 0;
 }
 
 int cuda_device_uuid(const struct cuda *cuda, int index, char ret_uuid[CUDA_UUID_TEXT_SIZE])

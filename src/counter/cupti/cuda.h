@@ -13,13 +13,16 @@ struct cuda {
     int (*device_count)(int *count);
     int (*device_get)(int *device, int ordinal);
     int (*device_uuid)(unsigned char uuid[16], int device);
+    int (*driver_version)(int *version);
 };
 
-/* Loads libcuda (ROOFTOP_CUDA overrides) and initialises it without making a context. Returns 0,
- * or −errno with `why` filled. */
+/* Loads libcuda (ROOFTOP_CUDA overrides) and initialises it without making a context. Returns 0;
+ * -ENOENT: not found; -ENOSYS: too old; -ENODEV: it does not start; `why` is filled then. */
 MUST_CHECK int cuda_load(struct cuda *ret, char *why, size_t why_size);
 void cuda_unload(struct cuda *cuda);
 
+/* The CUDA version that the driver serves, 13000 for 13.0; 0 where it does not say. */
+int cuda_version(const struct cuda *cuda);
 /* CUDA's index of the GPU with that UUID ("GPU-…"), or -ENODEV. */
 MUST_CHECK int cuda_find_device(const struct cuda *cuda, const char *uuid);
 /* The UUID of CUDA's device `index`. Returns 0 or -ENODEV. */

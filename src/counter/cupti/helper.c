@@ -99,6 +99,17 @@ static void send_state(struct helper *helper, enum cupti_state state, const char
     send_report(helper, &report);
 }
 
+static enum cupti_state state_without_cuda(int error)
+{
+    return error == -ENOENT ? CUPTI_NO_CUDA : error == -ENOSYS ? CUPTI_CUDA_OLD : CUPTI_NO_DRIVER;
+}
+
+static bool has_old_driver(const struct helper *helper)
+{
+    int version = cuda_version(&helper->cuda);
+    return version > 0 && version < cupti_needs_cuda(&helper->cupti);
+}
+
 static int load_libraries(struct helper *helper)
 {
     char why[sizeof(((struct cupti_report *)0)->text)] = "";
@@ -109,7 +120,7 @@ static int load_libraries(struct helper *helper)
     }
     r = cuda_load(&helper->cuda, why, sizeof(why));
     if (r < 0) {
-        send_state(helper, CUPTI_NO_DRIVER, why);
+        send_state(helper, state_without_cuda(r), why);
         return r;
     }
     struct cupti_profiler_initialize initialize = {
@@ -118,7 +129,7 @@ static int load_libraries(struct helper *helper)
     int result = helper->cupti.initialize(&initialize);
     if (result != CUPTI_OK) {
         cupti_describe(&helper->cupti, result, why, sizeof(why));
-        send_state(helper, CUPTI_FAILED, why);
+        send_state(helper, has_old_driver(helper) ? CUPTI_CUDA_OLD : CUPTI_FAILED, why);
         return -EIO;
     }
     return 0;
@@ -136,6 +147,7 @@ static int make_devices(struct helper *helper)
             .config = config,
             .wanted = &config->device[i],
             .number = i,
+            .has_old_driver = has_old_driver(helper),
             .cuda_index = cuda_find_device(&helper->cuda, config->device[i].uuid),
             .bursts_left = FIRST_BURSTS,
             .paid_at = clock_monotonic(),

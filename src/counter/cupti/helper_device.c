@@ -34,7 +34,7 @@ enum {
     LARGEST_BUFFER = 64 * 1024 * 1024,
 };
 
-static enum cupti_state state_of(int result)
+static enum cupti_state state_of(int result, bool has_old_driver)
 {
     switch (result) {
     case CUPTI_INSUFFICIENT_PRIVILEGES:
@@ -45,16 +45,17 @@ static enum cupti_state state_of(int result)
     case CUPTI_OLD_PROFILER_IN_USE:
     case CUPTI_MULTIPLE_SUBSCRIBERS:
         return CUPTI_HELD;
-    case CUPTI_NOT_SUPPORTED:
     case CUPTI_VIRTUALIZED_DEVICE:
     case CUPTI_CONFIDENTIAL_COMPUTING:
-    case CUPTI_CMP_DEVICE:
     case CUPTI_MIG_DEVICE:
     case CUPTI_WSL_DEVICE:
+        return CUPTI_NOT_HERE;
+    case CUPTI_NOT_SUPPORTED:
+    case CUPTI_CMP_DEVICE:
     case CUPTI_INVALID_CHIP:
-        return CUPTI_UNSUPPORTED;
+        return has_old_driver ? CUPTI_CUDA_OLD : CUPTI_UNSUPPORTED;
     default:
-        return CUPTI_FAILED;
+        return has_old_driver ? CUPTI_CUDA_OLD : CUPTI_FAILED;
     }
 }
 
@@ -71,7 +72,7 @@ static bool fail(struct helper_device *device, const char *what, int result,
 {
     helper_device_rest(device);
     device->failures++;
-    enum cupti_state state = state_of(result);
+    enum cupti_state state = state_of(result, device->has_old_driver);
     double wait = back_off(device);
     device->due =
         clock_monotonic() + (state == CUPTI_HELD ? fmin(wait, LONGEST_WAIT_FOR_HOLDER) : wait);

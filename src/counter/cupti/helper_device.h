@@ -10,6 +10,7 @@ struct helper_device {
     const struct cupti_helper_device *wanted;
     size_t number; /* in the order of the arguments */
     int cuda_index;
+    bool has_old_driver; /* older than CUPTI: a failure may come from that */
 
     struct cupti_host host;
     struct plan plan;

@@ -81,6 +81,13 @@ int cupti_load(struct cupti *ret, char *why, size_t why_size)
     return attempt.result;
 }
 
+int cupti_needs_cuda(const struct cupti *cupti)
+{
+    /* From CUDA 13 on it counts as CUDA does, with a patch level; before, in numbers of its own. */
+    int major = (int)(cupti->version / 10000);
+    return major >= 13 ? major * 1000 : 12060;
+}
+
 void cupti_unload(struct cupti *cupti)
 {
     dso_close(&cupti->dso);

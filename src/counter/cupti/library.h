@@ -37,6 +37,8 @@ struct cupti {
  * Python environments. Returns 0; -ENOENT: not found; -ENOSYS: found, but older than 12.6; `why`
  * then names the file. */
 MUST_CHECK int cupti_load(struct cupti *ret, char *why, size_t why_size);
+/* The oldest CUDA that a driver may serve for it, as cuDriverGetVersion counts. */
+int cupti_needs_cuda(const struct cupti *cupti);
 void cupti_unload(struct cupti *cupti);
 
 /* The library's words for a result, and its number. */

@@ -36,24 +36,6 @@ const struct overlay_config overlay_defaults = {
     .delay = 0.4,
 };
 
-const char *cupti_state_reason(enum cupti_state state)
-{
-    static const char *const reasons[CUPTI_STATE_COUNT] = {
-        [CUPTI_STARTING] = "not started",
-        [CUPTI_SAMPLING] = "sampling",
-        [CUPTI_NO_LIBRARY] = "no libcupti was found",
-        [CUPTI_TOO_OLD] = "the libcupti that was found is older than 12.6",
-        [CUPTI_NO_DRIVER] = "the CUDA driver does not start",
-        [CUPTI_NO_PERMISSION] = "the driver keeps the counters for administrators",
-        [CUPTI_HELD] = "another program holds the counters",
-        [CUPTI_RELEASED] = "rooftop release has freed the counters",
-        [CUPTI_UNSUPPORTED] = "this GPU, or the mode that it is in, has no such counters",
-        [CUPTI_HUNG] = "a call into the driver hung",
-        [CUPTI_FAILED] = "CUPTI failed",
-    };
-    return reasons[state];
-}
-
 static enum absence absence_of(enum cupti_state state)
 {
     static const uint8_t absences[CUPTI_STATE_COUNT] = {
@@ -61,11 +43,14 @@ static enum absence absence_of(enum cupti_state state)
         [CUPTI_SAMPLING] = ABSENT_NOT_SUPPORTED,
         [CUPTI_NO_LIBRARY] = ABSENT_NO_CUPTI,
         [CUPTI_TOO_OLD] = ABSENT_CUPTI_OLD,
-        [CUPTI_NO_DRIVER] = ABSENT_COUNTERS_FAILED,
+        [CUPTI_NO_CUDA] = ABSENT_NO_CUDA,
+        [CUPTI_CUDA_OLD] = ABSENT_CUDA_OLD,
+        [CUPTI_NO_DRIVER] = ABSENT_CUDA_FAILED,
         [CUPTI_NO_PERMISSION] = ABSENT_COUNTERS_FOR_ADMIN,
         [CUPTI_HELD] = ABSENT_COUNTERS_HELD,
         [CUPTI_RELEASED] = ABSENT_COUNTERS_RELEASED,
         [CUPTI_UNSUPPORTED] = ABSENT_NOT_SUPPORTED,
+        [CUPTI_NOT_HERE] = ABSENT_COUNTERS_NOT_HERE,
         [CUPTI_HUNG] = ABSENT_COUNTERS_FAILED,
         [CUPTI_FAILED] = ABSENT_COUNTERS_FAILED,
     };

@@ -42,5 +42,3 @@ struct overlay_status {
 };
 
 void overlay_status(struct overlay *overlay, size_t device, struct overlay_status *ret);
-
-const char *cupti_state_reason(enum cupti_state state);

@@ -174,14 +174,18 @@ static void leave_out(struct overlay *overlay, size_t member)
     pthread_mutex_unlock(&overlay->lock);
 }
 
+/* What is installed does not change while we run. */
+static bool ends_for_good(enum cupti_state state)
+{
+    return state == CUPTI_NO_LIBRARY || state == CUPTI_TOO_OLD || state == CUPTI_NO_CUDA;
+}
+
 static bool is_final(struct overlay *overlay)
 {
     pthread_mutex_lock(&overlay->lock);
     bool final = false;
     for (size_t i = 0; i < overlay->device_count; i++)
-        if (overlay->devices[i].state == CUPTI_NO_LIBRARY ||
-            overlay->devices[i].state == CUPTI_TOO_OLD)
-            final = true;
+        final |= ends_for_good(overlay->devices[i].state);
     pthread_mutex_unlock(&overlay->lock);
     return final;
 }

@@ -12,11 +12,14 @@ enum cupti_state {
     CUPTI_SAMPLING,      /* values come */
     CUPTI_NO_LIBRARY,    /* no libcupti */
     CUPTI_TOO_OLD,       /* a libcupti from before 12.6 */
-    CUPTI_NO_DRIVER,     /* no libcuda, or it does not start */
+    CUPTI_NO_CUDA,       /* no libcuda */
+    CUPTI_CUDA_OLD,      /* the driver is older than libcupti */
+    CUPTI_NO_DRIVER,     /* CUDA does not start */
     CUPTI_NO_PERMISSION, /* the driver keeps counters for administrators */
     CUPTI_HELD,          /* another program holds them */
     CUPTI_RELEASED,      /* `rooftop release` asked for them */
-    CUPTI_UNSUPPORTED,   /* this GPU, or its mode (MIG, vGPU, WSL), has none */
+    CUPTI_UNSUPPORTED,   /* this GPU has none */
+    CUPTI_NOT_HERE,      /* its mode (MIG, vGPU, WSL) has none */
     CUPTI_HUNG,          /* the last try hung in the driver */
     CUPTI_FAILED,        /* another error */
 };
