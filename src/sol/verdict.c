@@ -174,23 +174,16 @@ static void say_latency(const struct sample *sample, struct strbuf *out)
         strbuf_puts(out, " but mostly wait: small or dependent steps");
 }
 
-/* A busy pipe that does less than it seems. Where the counter that tells has not run, integer
- * products get a warning: for them libraries still use the old path (docs/ACCURACY.md). */
+/* A busy pipe may do less than it seems. */
 static void add_tensor_path(const struct device *device, const struct sample *sample,
                             struct strbuf *out)
 {
-    if (sample_get(sample, METRIC_COMPUTE_SOL_PIPE, -1) != LABEL_PIPE_TENSOR)
+    if (sample_get(sample, METRIC_COMPUTE_SOL_PIPE, -1) != LABEL_PIPE_TENSOR ||
+        !sol_may_be_old_tensor_path(device, sample))
         return;
-    enum tensor_path path = sol_tensor_path(device, sample);
-    if (path == TENSOR_PATH_OLD) {
-        strbuf_printf(out,
-                      ", a good part on the older mma.sync path, which reaches %.2f of that "
-                      "rate: FLOPs are about ",
-                      TENSOR_OLD_RATE);
-        sol_percent(TENSOR_OLD_RATE * sample->value[METRIC_COMPUTE_SOL], out);
-    } else if (path == TENSOR_PATH_UNKNOWN &&
-               sample_get(sample, METRIC_ASSUMED_TYPE, -1) == LABEL_TYPE_INT8)
-        strbuf_puts(out, " (two thirds of that in work, if by mma.sync)");
+    strbuf_puts(out, " (in FLOPs about ");
+    sol_percent(TENSOR_OLD_RATE * sample->value[METRIC_COMPUTE_SOL], out);
+    strbuf_puts(out, ", if by mma.sync)");
 }
 
 static void say_bound(const struct device *device, const struct sample *sample, struct strbuf *out)

@@ -1,9 +1,9 @@
-"""What tells the older tensor path (mma.sync) from the newer one (wgmma): loads from shared memory for
-each cycle in which a tensor pipe is busy, beside how much of the pipe's activity was FLOPs.
+"""What tells the older tensor path (mma.sync) from the newer one (wgmma): counters for each cycle in
+which a tensor pipe is busy, beside the FLOPs of such a cycle, which are the truth.
 
-usage: tensor.py [LOAD…]        all loads without one: about 70 s
-Prints a Markdown table, and what the counters of loads cost beside two of the loads; the figures as
-JSON go to $OUT/tensor.json."""
+usage: tensor.py [LOAD…]        ten loads without one, about 65 s; `tensor.py all` takes all, 140 s
+Prints two Markdown tables; the figures as JSON go to $OUT/tensor.json. The sets of counters take
+turns beside each load, because some spoil each other: docs/COUNTERS.md."""
 import json
 import math
 import os
@@ -16,33 +16,46 @@ import time
 import gpu
 import old_path
 
-SECONDS = 1.0
-SMS = 132
-OF_PEAK = ".avg.pct_of_peak_sustained_elapsed"
+SECONDS = 4.9  # each set has its turn once
+SUM, OF_PEAK = ".sum.per_second", ".avg.pct_of_peak_sustained_elapsed"
 CLOCK = "gpc__cycles_elapsed.avg.per_second"
 PIPE = "TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime"
-TENSOR = PIPE + OF_PEAK
-# what a burst reads on Hopper
-BURST = [CLOCK, "LTS.TriageCompute.lts__throughput" + OF_PEAK,
-         "TPC.TriageCompute.sm__inst_executed_realtime" + OF_PEAK,
-         "dram__bytes_read.sum.per_second", "dram__bytes_write.sum.per_second", TENSOR]
-WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum.per_second"
-LOADS = "sm__inst_executed_pipe_lsu_mem_shared_cmd_read.sum.per_second"
+BASE = [CLOCK, PIPE + SUM, PIPE + OF_PEAK]
+LD = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld" + SUM
 XU = "SM_A.TriageCompute.sm__inst_executed_pipe_xu_realtime" + OF_PEAK
-# The same counters otherwise summed up: do the parts of the chip differ in clock, and is the busy time
-# that of the FLOPs?
-SLOWEST, FASTEST = (CLOCK.replace(".avg", which) for which in (".min", ".max"))
-BUSY_CYCLES = PIPE + ".sum.per_second"
-ALL = BURST + [WAVEFRONTS, LOADS, SLOWEST, FASTEST, BUSY_CYCLES]
+LOADS = "sm__inst_executed_pipe_lsu_mem_shared_cmd_read" + SUM
+ISSUED = "TPC.TriageCompute.sm__inst_executed_realtime"
+# what a burst reads on Hopper, beside the first set
+BURST = ["LTS.TriageCompute.lts__throughput" + OF_PEAK, ISSUED + OF_PEAK,
+         "dram__bytes_read.sum.per_second", "dram__bytes_write.sum.per_second"]
+SETS = {  # its words: the counter that stands in the table, and what is counted with it
+    "burst set": (None, BURST),
+    "burst set, ld": (None, BURST + [LD]),
+    "burst set, ld, XU": (LD, BURST + [LD, XU]),
+    "ld and its instructions": (LOADS, [LOADS, LD]),
+    "shared": ("l1tex__data_pipe_lsu_wavefronts_mem_shared" + SUM, []),
+    "shared misc": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_misc" + SUM, []),
+    "shared st": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st" + SUM, []),
+    "bank reads": ("l1tex__data_bank_reads" + SUM, []),
+    "pipe shared": ("sm__pipe_shared_cycles_active_realtime" + SUM, []),
+    "uniform": ("sm__inst_executed_pipe_uniform" + SUM, []),
+    "instructions": (ISSUED + SUM, []),
+}
+NAMES = [list(dict.fromkeys(BASE + ([counter] if counter else []) + others))
+         for counter, others in SETS.values()]
+FULL_RATE = {"tf32": 512, "bf16": 1024, "fp16": 1024, "fp8": 2048, "int8": 2048, "fp64": 64}
+FEW = ("tf32 256", "tf32 1024", "int8 8192", "bf16 256", "bf16 8192", "bf16 4095", "attention",
+       "attention, flash", "Triton 128x128", "Triton 32x64")
 
 
 class Series:
-    """cupti_series in the background, with the time at which each line came."""
+    """cupti_series in the background."""
 
     def __init__(self):
         self.lines = []
-        self.process = subprocess.Popen(series_command(300, 0.1, 0.1, 128, ALL),
-                                        stdout=subprocess.PIPE, text=True)
+        sets = " -- ".join(" ".join(names) for names in NAMES).split()
+        self.process = subprocess.Popen([os.path.join(gpu.HERE, "cupti_series"), "600", "0.1", "0.05",
+                                         "64", *sets], stdout=subprocess.PIPE, text=True)
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
 
@@ -57,16 +70,12 @@ class Series:
         if not self.lines:
             sys.exit("tensor: no counters")
 
-    def between(self, begin, end):
-        return [line for line in self.lines
-                if begin + 0.1 < line["time"] <= end and line["samples"] and None not in line["values"]]
+    def between(self, number, begin, end):
+        return [line for line in self.lines if line["set"] == number and begin + 0.1 < line["time"] <= end
+                and line["samples"] and None not in line["values"]]
 
     def end(self):
         gpu.end(self.process)
-
-
-def series_command(seconds, each, interval, mib, names):
-    return [os.path.join(gpu.HERE, "cupti_series"), *map(str, (seconds, each, interval, mib)), *names]
 
 
 def attention(backend=None):
@@ -224,6 +233,10 @@ KNOWN = {
 }
 
 
+def means_of(lines, names):
+    return {name: statistics.fmean(line["values"][i] for line in lines) for i, name in enumerate(names)}
+
+
 def look(series, name):
     import torch
 
@@ -235,76 +248,57 @@ def look(series, name):
     done, end = load.done - done, time.time()
     load.stop()
     torch.cuda.empty_cache()
-    lines = series.between(begin, end)
-    if not lines:
-        return None
-    value = {key: statistics.fmean(line["values"][i] for line in lines) for i, key in enumerate(ALL)}
-    clock = value[CLOCK]
-    busy = value[TENSOR] / 100 * clock * SMS
     rate = done * flop / (end - begin)
-    truth = 100 * rate / gpu.known_peak(kind, clock)
-    return {
-        "load": name, "kind": kind, "tensor": value[TENSOR], "truth": truth,
-        "rate": truth / value[TENSOR] if value[TENSOR] > 0 else math.nan,
-        "wavefronts": value[WAVEFRONTS] / busy if busy > 0 else math.nan,
-        "loads": value[LOADS] / busy if busy > 0 else math.nan,
-        "flop_per_busy_cycle": rate / value[BUSY_CYCLES] if value[BUSY_CYCLES] else math.nan,
-        "clock": clock, "slowest": value[SLOWEST], "fastest": value[FASTEST], "samples": len(lines),
-        "overflows": sum(line["overflow"] for line in series.lines if begin < line["time"] <= end),
-        "decoding": max(line["decoding"] for line in lines),
-    }
+    row = {"load": name, "kind": kind, "rate": rate, "sets": {}}
+    busy = []
+    for number, (words, (counter, _)) in enumerate(SETS.items()):
+        lines = series.between(number, begin, end)
+        if not lines:
+            continue
+        value = means_of(lines, NAMES[number])
+        pipe = value[PIPE + SUM]
+        busy.append(pipe)
+        # busy cycles by their sum are those of an SM's four parts
+        row["sets"][words] = {
+            "values": value,
+            "each": 4 * value[counter] / pipe if counter and pipe else math.nan,
+            "spoiled": value[PIPE + OF_PEAK] / 100 / (pipe / (4 * 132 * value[CLOCK])) if pipe else math.nan,
+            "decoding": max(line["decoding"] for line in lines),
+            "overflows": sum(line["overflow"] for line in lines),
+        }
+    row["flop_per_busy_cycle"] = rate / statistics.fmean(busy) if busy and sum(busy) else math.nan
+    row["of_full_rate"] = row["flop_per_busy_cycle"] / FULL_RATE[kind]
+    return row
 
 
-def cost(name):
-    """Of the sets at 10 Hz, and of a burst of 0.2 s as the helper makes it, beside a load."""
-    step, repeats, flop, _ = KNOWN[name]()
-    load = gpu.Load(step, repeats, flop)
-    sets = {"burst set": BURST, "+ wavefronts": BURST + [WAVEFRONTS], "+ loads": BURST + [LOADS],
-            "+ wavefronts, XU": BURST + [WAVEFRONTS, XU]}
-    for words, names in sets.items():
-        text = ["%-12s %-17s" % (name, words)]
-        for each, interval, mib in ((0.1, 0.1, 64), (0.2, 0.05, 16)):
-            seconds = 0.6 if each < 0.2 else 0.2
-            out = subprocess.run(series_command(seconds, each, interval, mib, names),
-                                 capture_output=True, text=True)
-            lines = [json.loads(line) for line in out.stdout.splitlines()]
-            if lines:
-                text.append("each %.1f s, %2d MiB: %5.1f ms to decode, %d samples, %d overflows" % (
-                    each, mib, 1e3 * statistics.fmean(line["decoding"] for line in lines),
-                    lines[-1]["samples"], sum(line["overflow"] for line in lines)))
-            else:
-                text.append(out.stderr.strip())
-        print("; ".join(text), flush=True)
-    load.stop()
+def print_table(rows, title, key, form):
+    print("\n%s\n" % title)
+    words = [word for word, (counter, _) in SETS.items() if counter or key != "each"]
+    print("| load | rate of the pipe | " + " | ".join(words) + " |")
+    print("|---|---|" + "---|" * len(words))
+    for row in rows:
+        print("| %s | %.3f | %s |" % (row["load"], row["of_full_rate"], " | ".join(
+            form % row["sets"][word][key] if word in row["sets"] else "" for word in words)))
 
 
 def main():
     gpu.require_gpu()
-    names = sys.argv[1:] or list(KNOWN)
+    names = list(KNOWN) if sys.argv[1:] == ["all"] else sys.argv[1:] or FEW
     series, rows = Series(), []
     series.wait()
-    print("| load | tensor pipe % | FLOP truth % | truth / pipe | wavefronts a busy cycle | loads a busy cycle | FLOP a busy cycle | clock, MHz | of the slowest, fastest part | decoding, ms | overflows |")
-    print("|---|" + "---|" * 10)
     for name in names:
         try:
-            row = look(series, name)
+            rows.append(look(series, name))
         except Exception as error:
-            print("skipped: %s: %s" % (name, str(error).splitlines()[0][:200] if str(error) else repr(error)), flush=True)
-            continue
-        if row is None:
-            print("skipped: %s: no samples" % name, flush=True)
-            continue
-        rows.append(row)
-        print("| %s | %.2f | %.2f | %.3f | %.3f | %.3f | %.0f | %.0f | %.0f, %.0f | %.1f | %d |" % (
-            name, row["tensor"], row["truth"], row["rate"], row["wavefronts"], row["loads"],
-            row["flop_per_busy_cycle"], row["clock"] / 1e6, row["slowest"] / 1e6, row["fastest"] / 1e6, 1e3 * row["decoding"], row["overflows"]), flush=True)
+            print("skipped: %s: %s" % (name, (str(error).splitlines() or [repr(error)])[0][:200]), flush=True)
     series.end()
     if "OUT" in os.environ:
         with open(os.path.join(os.environ["OUT"], "tensor.json"), "w") as file:
             json.dump(rows, file, indent=1)
-    if not sys.argv[1:]:
-        for name in ("bf16 4096", "int8 8192"):
-            cost(name)
+    print_table(rows, "counted for each busy cycle", "each", "%.3f")
+    print_table(rows, "pipe in per cent, of what its busy cycles say: 1 unless spoiled", "spoiled", "%.3f")
+    print_table(rows, "longest decoding, s", "decoding", "%.4f")
+    print_table(rows, "overflows", "overflows", "%d")
     return 0
 
 

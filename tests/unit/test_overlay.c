@@ -150,7 +150,7 @@ static void adds_what_gpm_lacks_in_bursts(void **state)
 static void counts_shared_loads_for_each_cycle_of_the_tensor_pipe(void **state)
 {
     struct fixture *fixture = *state;
-    open_overlay(fixture, CLOCK_BURST, 9.0, "value wavefronts_mem_shared_op_ld 0.18\n");
+    open_overlay(fixture, CLOCK_BURST, 9.0, "value op_ld 9e10\nvalue pipe_tensor 8e11\n");
     struct sample *sample = &fixture->samples[0];
     assert_true(comes(fixture, 0, METRIC_TENSOR_SHARED_LOADS, ABSENT_NO));
     assert_float_equal(sample->value[METRIC_TENSOR_SHARED_LOADS], .45, 1e-9);

@@ -28,9 +28,6 @@ enum {
     SAMPLES_PER_BURST = 4,
     RECORD_BYTES_PER_COUNTER = 16 * 1024, /* of one sample; more than any cheap one takes */
     SMALLEST_BUFFER = 4 * 1024 * 1024,
-    /* Loads from shared memory are counted in bursts only. Counters of L1 fill 16 MiB within a
-     * second, and a burst takes a third of that, with what its calls take. */
-    SMALLEST_OF_BURST = 16 * 1024 * 1024,
     LARGEST_BUFFER = 64 * 1024 * 1024,
 };
 
@@ -149,12 +146,11 @@ static struct cupti_sampling sampling_of(const struct helper_device *device)
     bool bursts = device->wanted->bursts;
     double interval = bursts ? config->burst / SAMPLES_PER_BURST : config->interval;
     double samples = BUFFERED_SECONDS / interval + 2 * SAMPLES_PER_BURST;
-    double least = bursts ? SMALLEST_OF_BURST : SMALLEST_BUFFER;
     double bytes = samples * RECORD_BYTES_PER_COUNTER * (double)device->plan.set[device->set].count;
     return (struct cupti_sampling){
         .interval = interval,
         .max_samples = (size_t)samples,
-        .buffer_size = (size_t)fmin(fmax(bytes, least), LARGEST_BUFFER),
+        .buffer_size = (size_t)fmin(fmax(bytes, SMALLEST_BUFFER), LARGEST_BUFFER),
         .trigger = samples_by_sysclk(device->host.chip) ? CUPTI_TRIGGER_SYSCLK : CUPTI_TRIGGER_TIME,
         .sysclk = ASSUMED_SYSCLK,
     };

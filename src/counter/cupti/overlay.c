@@ -20,8 +20,8 @@ enum { THREAD_STACK_BYTES = 256 * 1024 };
     (METRIC_BIT(METRIC_EFFECTIVE_CLOCK) | METRIC_BIT(METRIC_L2_ACTIVE) |                           \
      METRIC_BIT(METRIC_ISSUE_ACTIVE) | METRIC_BIT(METRIC_DRAM_READ) |                              \
      METRIC_BIT(METRIC_DRAM_WRITE))
-/* What the SMs and L1 count one by one: as dear as the work is busy with it, up to a quarter of a
- * core beside a product by mma.sync (docs/COUNTERS.md). A burst bears that. */
+/* Counters of the kind of which some together take a third of a core and spoil others
+ * (docs/COUNTERS.md). These two have been measured in bursts. */
 #define IN_BURSTS (METRIC_BIT(METRIC_XU_ACTIVE) | METRIC_BIT(METRIC_TENSOR_SHARED_LOADS))
 /* On the H200, decoding L1's throughput takes a third of a core at any rate, and any other a
  * hundredth (docs/COUNTERS.md). */
