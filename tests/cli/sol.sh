@@ -9,15 +9,7 @@ verdicts() {
 }
 
 verdicts "sim:$data/one.sim" | cut -d, -f2- | uniq >out
-cat >expected <<'END'
-0,idle,idle
-0,memory,"memory-bound: HBM at 66 %, SMs busy 67 %; attainable 93 %, HBM stops it; 27 points of budget; nvidia-smi says 99 %"
-0,memory,"memory-bound: HBM at 70 %, SMs busy 72 %; attainable 93 %, HBM stops it; 23 points of budget; nvidia-smi says 99 %"
-0,memory,"memory-bound: HBM at 74 %, SMs busy 77 %; attainable 93 %, HBM stops it; 19 points of budget; nvidia-smi says 99 %"
-0,compute,compute-bound: tensor pipe at 93 %; attainable 93 %: tensor pipe is at its ceiling; nvidia-smi says 99 %
-0,link,link-bound: PCIe host-to-device at 89 % of its peak while the SMs sleep; nvidia-smi says 99 %
-END
-expect_same out expected "each moment of one GPU has its sentence"
+expect_same out "$SOURCE_ROOT/tests/golden/sentences.csv" "each moment of one GPU has its sentence"
 
 verdicts "sim:$data/eight.sim" | head -8 | cut -d, -f2,3 >out
 printf '%s\n' 0,compute 1,compute 2,memory 3,link 4,link 5,latency 6,idle 7,idle >expected

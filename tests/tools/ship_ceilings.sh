@@ -5,8 +5,8 @@
 # usage: ship_ceilings.sh FOLDER [KEPT…]
 #
 # KEPT names ceilings whose old row stays, such as tensor_bf16. What follows from the ceilings comes anew with
-#   ROOFTOP_GOLDEN=write meson test -C build attainable cases screens served sol stat tui/top
-# and tests/unit/test_ceilings_sol.c may need new numbers.
+#   ROOFTOP_GOLDEN=write meson test -C build attainable cases screens served sol stat tui_top tui_moving
+# What docs say of them in words (ATTAINABLE.md, CASES.md, CEILINGS.md, calibrate-h200.md) is for a person.
 set -eu
 if [ ! -f "${1:-}/rooftop/ceilings.db" ]; then
     sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2

@@ -99,7 +99,10 @@ static void what_is_written_is_found_again(void **state)
     assert_string_equal(value->how, "own kernel");
     /* What was not measured here is as shipped, or not known at all. */
     assert_int_equal(found.of[CEILING_HBM_TRIAD].origin, CEILING_SHIPPED);
-    assert_true(found.of[CEILING_HBM_TRIAD].value == 4351e9);
+    struct ceilings shipped;
+    ceilings_shipped(&device, &shipped);
+    assert_true(found.of[CEILING_HBM_TRIAD].value == shipped.of[CEILING_HBM_TRIAD].value);
+    assert_true(found.of[CEILING_HBM_TRIAD].value > 4e12);
 }
 
 static void without_a_store_there_is_what_is_shipped(void **state)

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -448,8 +449,10 @@ static void asks_no_more_than_it_needs(void **unused)
     assert_int_equal(pthread_create(&thread, NULL, serve, &canned), 0);
     struct server server = {.engine = SERVER_LLAMA_CPP, .port = canned.port, .reachable = true};
     struct server_state state;
-    assert_int_equal(server_ask(&server, 10, &state, why, sizeof(why)), 0);
+    assert_int_equal(server_ask(&server, 2, &state, why, sizeof(why)), 0);
     pthread_join(thread, NULL);
+    struct pollfd more = {.fd = canned.fd, .events = POLLIN};
+    assert_int_equal(poll(&more, 1, 0), 0); /* nothing else was asked */
     close(canned.fd);
     assert_string_equal(canned.asked[0], "GET /props HTTP/1.0");
     assert_string_equal(canned.asked[1], "GET /v1/models HTTP/1.0");
