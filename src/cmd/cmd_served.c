@@ -1,17 +1,17 @@
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "cmd/common.h"
 #include "cmd/served.h"
 #include "jobs/model.h"
 #include "monitor/ceilings.h"
 
-enum { MOST_SERVERS = 32, MOST_PIDS = 1024, LIVE_FRAMES = 3, CONFIG_SIZE = 1 << 20 };
+enum { MOST_SERVERS = 32, MOST_PIDS = 1024, LIVE_FRAMES = 3 };
 static const double USUAL_INTERVAL = 0.2;
 /* Between two looks at a server's count of tokens. */
 static const double USUAL_PAUSE = 1;
@@ -34,7 +34,7 @@ static const struct option_row options[] = {
      .kind = OPTION_FILE,
      .offset = offsetof(struct settings, config),
      .argument = "FILE",
-     .help = "No server: this model's config.json, with --batch and --context"},
+     .help = "No server: this model's config.json or GGUF file, with --batch and --context"},
     {.name = "batch",
      .kind = OPTION_NUMBER,
      .offset = offsetof(struct settings, batch),
@@ -138,31 +138,13 @@ static void adopt_load(struct served_case *found, const struct settings *setting
                                              : 1;
 }
 
-static int read_text(const struct command *command, const char *path, char **ret, size_t *length)
-{
-    char *text = malloc(CONFIG_SIZE);
-    ssize_t got = text ? file_read(path, text, CONFIG_SIZE) : -ENOMEM;
-    if (got < 0) {
-        free(text);
-        return usage_error(command, "%s: %s", path, strerror((int)-got));
-    }
-    *ret = text;
-    *length = (size_t)got;
-    return EXIT_DONE;
-}
-
 /* A case for each GPU, as if the model ran on it alone. */
 static int make_cases_of_config(const struct command *command, const struct settings *settings,
                                 const struct monitor *monitor, struct served_case *cases,
                                 size_t *ret_count)
 {
-    CLEANUP_FREE char *text = NULL;
-    size_t length = 0;
     struct served_case found = {.has_model = true, .tokens_per_second = NAN};
-    int code = read_text(command, settings->config, &text, &length);
-    if (code != EXIT_DONE)
-        return code;
-    if (model_parse(text, length, &found.model, found.no_model, sizeof(found.no_model)) < 0)
+    if (model_read(settings->config, &found.model, found.no_model, sizeof(found.no_model)) < 0)
         return usage_error(command, "%s: %s", settings->config, found.no_model);
     server_state_reset(&found.state);
     snprintf(found.state.model, sizeof(found.state.model), "%s", settings->config);
@@ -197,9 +179,16 @@ static void find_model(struct served_case *found)
     const char *names[] = {found->state.folder, found->server->model, found->state.model};
     snprintf(found->no_model, sizeof(found->no_model),
              "no config.json or GGUF file of it was found that this user may read");
-    for (size_t i = 0; i < ARRAY_SIZE(names) && !found->has_model; i++)
-        found->has_model = server_read_shape("", found->server->pid, names[i], &found->model,
-                                             found->no_model, sizeof(found->no_model)) == 0;
+    for (size_t i = 0; i < ARRAY_SIZE(names) && !found->has_model; i++) {
+        char path[PATH_MAX], why[sizeof(found->no_model)];
+        if (server_find_shape("", found->server->pid, names[i], path, sizeof(path)) < 0)
+            continue;
+        int r = model_read(path, &found->model, why, sizeof(why));
+        found->has_model = r == 0;
+        /* What is not there, or not to be seen, says less than what is not understood. */
+        if (r == -EINVAL || r == -ENOTSUP)
+            memcpy(found->no_model, why, sizeof(why));
+    }
     if (!found->has_model)
         adopt_size(found);
     else if (found->server->kv_in_8_bits)

@@ -1,4 +1,5 @@
-/* The shape of a language model, from its config.json as Hugging Face's transformers writes it. */
+/* The shape of a language model, from its config.json as Hugging Face's transformers writes it, or
+ * from its GGUF file. */
 #pragma once
 
 #include <stddef.h>
@@ -10,3 +11,6 @@
  * then the result is −EINVAL (no such file) or −ENOTSUP (a kind of model that is not known). */
 MUST_CHECK int model_parse(const char *text, size_t length, struct served_model *ret, char *why,
                            size_t why_size);
+
+/* Reads a file of either kind. −errno, with `why` filled, also where it cannot be read. */
+MUST_CHECK int model_read(const char *path, struct served_model *ret, char *why, size_t why_size);

@@ -6,7 +6,6 @@
 #include <sys/types.h>
 
 #include "base/util.h"
-#include "sol/served.h"
 
 enum server_engine {
     SERVER_VLLM,
@@ -70,11 +69,8 @@ bool server_take(enum server_engine engine, enum server_answer answer, const cha
 MUST_CHECK int server_ask(const struct server *server, double patience, struct server_state *state,
                           char *why, size_t why_size);
 
-/* Reads the config.json of the model `name` as the process `pid` sees the disk: a folder, or a name
- * of Hugging Face's hub in its cache. The caller frees *ret. Returns the length or −errno. */
-MUST_CHECK ssize_t server_read_config(const char *root, pid_t pid, const char *name, char **ret);
-
-/* The model's shape, from that file or from a GGUF file of that name. Returns 0 or −errno; `why` is
- * filled where there was a file, and it does not tell. */
-MUST_CHECK int server_read_shape(const char *root, pid_t pid, const char *name,
-                                 struct served_model *ret, char *why, size_t why_size);
+/* The file that has the shape of the model `name`, as the process `pid` sees the disk: its GGUF
+ * file, or the config.json of a folder or of a name of Hugging Face's hub in its cache. Returns 0
+ * or −errno; it may not be there all the same. */
+MUST_CHECK int server_find_shape(const char *root, pid_t pid, const char *name, char *ret,
+                                 size_t size);

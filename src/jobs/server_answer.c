@@ -148,6 +148,12 @@ static void take_vllm_metrics(const char *text, struct server_state *state)
     double blocks = label_number(text, "vllm:cache_config_info", "num_gpu_blocks");
     double size = label_number(text, "vllm:cache_config_info", "block_size");
     state->context = per_request(used * blocks * size, state->running);
+    /* Before 0.8.5 the blocks are "None": a request is half way, on average. */
+    if (isnan(state->context) && state->running > 0)
+        state->context =
+            state->prompt + per_request(metric_sum(text, "vllm:request_generation_tokens_sum"),
+                                        metric_sum(text, "vllm:request_generation_tokens_count")) /
+                                2;
 }
 
 static void take_sglang_metrics(const char *text, struct server_state *state)

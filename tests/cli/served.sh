@@ -57,6 +57,12 @@ expect_text err 'no server runs in a recording: give the model with --config' "a
 expect_exit 2 "a config.json that is none" "$ROOFTOP" served --source "replay:$recording" --config answers/metrics
 expect_text err 'answers/metrics: it is not a JSON object' "is named"
 
+expect_exit 2 "a file that is not there" "$ROOFTOP" served --source "replay:$recording" --config none.gguf
+expect_text err 'none\.gguf: No such file' "is named"
+expect_exit 0 "a GGUF file" "$ROOFTOP" served --source "replay:$recording" \
+    --config "$SOURCE_ROOT/tests/fuzz/corpus/gguf/llama.gguf" --batch 8 --context 100
+expect_text out 'gguf, 0\.1 million parameters' "is read like a config.json"
+
 # row WORKLOAD BATCH CONTEXT KIND STEPS: a line of the table of docs/results; STEPS is how many a second the
 # workload itself counted.
 row() {

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -170,6 +171,19 @@ static void reads_vllm(void **unused)
     assert_near(state.context, 0.5 * 16384 * 16 / 32, 0);
     assert_near(state.prompt, 1024, 0);
     assert_near(state.generated_tokens, 500000, 0);
+
+    /* The blocks of its cache are not known: from the requests that have ended. */
+    server_state_reset(&state);
+    assert_true(take(SERVER_VLLM, ANSWER_METRICS,
+                     "vllm:num_requests_running{model_name=\"m\"} 4.0\n"
+                     "vllm:gpu_cache_usage_perc{model_name=\"m\"} 0.5\n"
+                     "vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"None\"} 1.0\n"
+                     "vllm:request_prompt_tokens_sum{model_name=\"m\"} 2000\n"
+                     "vllm:request_prompt_tokens_count{model_name=\"m\"} 2\n"
+                     "vllm:request_generation_tokens_sum{model_name=\"m\"} 400\n"
+                     "vllm:request_generation_tokens_count{model_name=\"m\"} 2\n",
+                     &state));
+    assert_near(state.context, 1100, 0);
 }
 
 static void reads_the_other_engines(void **unused)
@@ -497,38 +511,35 @@ static void does_not_wait_for_a_server_that_hangs(void **unused)
     close(canned.fd);
 }
 
-static void finds_the_config_where_the_process_sees_it(void **unused)
+static void finds_the_shape_where_the_process_sees_it(void **unused)
 {
     (void)unused;
     static const char environment[] = "PATH=/bin\0HOME=/home/ann\0TERM=x";
-    char *text = NULL;
     put_bytes("proc/80/environ", environment, sizeof(environment));
     put_text("home/ann/.cache/huggingface/hub/models--org--name/snapshots/0a1b/config.json", "{1}");
-    put_text("models/x/config.json", "{2}");
-    assert_int_equal(server_read_config(root, 80, "org/name", &text), 3);
-    assert_string_equal(text, "{1}");
-    free(text);
-    assert_int_equal(server_read_config(root, 80, "/models/x", &text), 3);
-    assert_string_equal(text, "{2}");
-    free(text);
-    /* In a container its root is another. */
-    put_text("proc/81/root/models/x/config.json", "{in}");
-    assert_int_equal(server_read_config(root, 81, "/models/x", &text), 4);
-    free(text);
-    /* A GGUF file by its path, or where the process runs. */
-    struct served_model model;
-    char why[160] = "";
-    put_text("m/a.gguf", "no such thing");
-    put_text("proc/80/cwd/b.gguf", "GGUF");
-    assert_int_equal(server_read_shape(root, 80, "/m/a.gguf", &model, why, sizeof(why)), -EINVAL);
-    assert_int_equal(server_read_shape(root, 80, "b.gguf", &model, why, sizeof(why)), -EINVAL);
-    assert_string_equal(why, "it is no GGUF file of version 2 or newer");
-    assert_int_equal(server_read_shape(root, 80, "/m/none.gguf", &model, why, sizeof(why)),
-                     -ENOENT);
-    assert_true(server_read_config(root, 80, "../../etc", &text) < 0);
-    assert_true(server_read_config(root, 80, "", &text) < 0);
-    assert_true(server_read_config(root, 80, "/models", &text) < 0);
-    assert_true(server_read_config(root, 80, "no/model", &text) < 0);
+    put_text("proc/81/root/models/x/config.json", "{in}"); /* in a container its root is another */
+    static const struct {
+        pid_t pid;
+        const char *name, *path;
+    } cases[] = {
+        {80, "org/name",
+         "/home/ann/.cache/huggingface/hub/models--org--name/snapshots/0a1b/config.json"},
+        {80, "/models/x", "/models/x/config.json"},
+        {81, "/models/x", "/proc/81/root/models/x/config.json"},
+        {80, "/m/a.gguf", "/m/a.gguf"},
+        {80, "b.gguf", "/proc/80/cwd/b.gguf"},
+        {81, "/o/blobs/sha256-1", "/proc/81/root/o/blobs/sha256-1"},
+        {80, "../../etc", NULL},
+        {80, "", NULL},
+        {80, "no/model", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char path[PATH_MAX] = "";
+        int r = server_find_shape(root, cases[i].pid, cases[i].name, path, sizeof(path));
+        assert_int_equal(r == 0, cases[i].path != NULL);
+        if (r == 0)
+            assert_string_equal(path + strlen(root), cases[i].path);
+    }
 }
 
 int main(void)
@@ -546,7 +557,7 @@ int main(void)
         cmocka_unit_test(asks_no_more_than_it_needs),
         cmocka_unit_test(says_why_it_got_no_answer),
         cmocka_unit_test(does_not_wait_for_a_server_that_hangs),
-        cmocka_unit_test(finds_the_config_where_the_process_sees_it),
+        cmocka_unit_test(finds_the_shape_where_the_process_sees_it),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }
