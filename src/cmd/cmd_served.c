@@ -199,7 +199,6 @@ static void ask(struct served_case *found, const struct settings *settings)
 {
     const struct server *server = found->server;
     server_state_reset(&found->state);
-    found->tokens_per_second = NAN;
     if (settings->no_probe)
         snprintf(found->silence, sizeof(found->silence), "not asked (--no-probe)");
     else if (!server->reachable)
@@ -207,6 +206,7 @@ static void ask(struct served_case *found, const struct settings *settings)
     else if (server_ask(server, PATIENCE, &found->state, found->silence, sizeof(found->silence)) ==
              0)
         found->silence[0] = '\0';
+    found->tokens_per_second = found->state.tokens_per_second;
 }
 
 /* The rate of tokens between two answers. */

@@ -45,7 +45,8 @@ struct server_state {
     double running, waiting;       /* requests */
     double context;                /* mean tokens of a running request */
     double prompt;                 /* mean tokens of the prompts since it started */
-    double prompt_tokens, generated_tokens; /* since it started */
+    double prompt_tokens, generated_tokens; /* since it started, those of running requests too */
+    double tokens_per_second;               /* generated, where the server itself tells a rate */
     double parameters, weight_bytes;        /* of the model, where the server knows them */
     double bits;                            /* of a weight, where the server tells */
 };

@@ -47,6 +47,7 @@ void server_state_reset(struct server_state *state)
                                    .prompt = NAN,
                                    .prompt_tokens = NAN,
                                    .generated_tokens = NAN,
+                                   .tokens_per_second = NAN,
                                    .parameters = NAN,
                                    .weight_bytes = NAN,
                                    .bits = NAN};
@@ -162,7 +163,9 @@ static void take_sglang_metrics(const char *text, struct server_state *state)
     state->waiting = metric_sum(text, "sglang:num_queue_reqs");
     state->context = per_request(metric_sum(text, "sglang:num_used_tokens"), state->running);
     state->prompt_tokens = metric_sum(text, "sglang:prompt_tokens_total");
-    state->generated_tokens = metric_sum(text, "sglang:generation_tokens_total");
+    /* Its generation_tokens_total has the requests that have ended, all at once. */
+    state->tokens_per_second =
+        state->running > 0 ? metric_sum(text, "sglang:gen_throughput") : state->running;
 }
 
 static void take_tgi_metrics(const char *text, struct server_state *state)
@@ -173,8 +176,8 @@ static void take_tgi_metrics(const char *text, struct server_state *state)
     state->context = per_request(metric_sum(text, "tgi_batch_current_max_tokens"), state->running);
     state->prompt = per_request(metric_sum(text, "tgi_request_input_length_sum"),
                                 metric_sum(text, "tgi_request_input_length_count"));
+    /* It counts generated tokens only when a request ends: no rate follows from that. */
     state->prompt_tokens = metric_sum(text, "tgi_request_input_length_sum");
-    state->generated_tokens = metric_sum(text, "tgi_request_generated_tokens_sum");
 }
 
 static void take_llama_metrics(const char *text, struct server_state *state)
@@ -294,10 +297,18 @@ static double count_of(const json_t *object, const char *name)
                                                                                         : NAN;
 }
 
-/* llama.cpp's slots. Versions before that of n_prompt_tokens called it n_past. */
+/* An object, in newer versions in an array. */
+static double decoded(const json_t *slot)
+{
+    const json_t *next = json_object_get(slot, "next_token");
+    return count_of(json_is_array(next) ? json_array_get(next, 0) : next, "n_decoded");
+}
+
+/* llama.cpp's slots. Versions before that of n_prompt_tokens called it n_past. What a request has
+ * written is counted among the generated tokens only when it ends. */
 static bool take_slots(const json_t *slots, struct server_state *state)
 {
-    double running = 0, tokens = 0;
+    double running = 0, tokens = 0, written = 0;
     size_t i;
     const json_t *slot;
     json_array_foreach(slots, i, slot)
@@ -309,12 +320,14 @@ static bool take_slots(const json_t *slots, struct server_state *state)
             continue;
         double seen = count_of(slot, "n_prompt_tokens");
         tokens += isnan(seen) ? count_of(slot, "n_past") : seen;
+        written += decoded(slot);
         running++;
     }
     if (json_array_size(slots) == 0)
         return false;
     state->running = running;
     state->context = per_request(tokens, running);
+    state->generated_tokens += written;
     return true;
 }
 
@@ -323,7 +336,7 @@ static bool take_slots(const json_t *slots, struct server_state *state)
 static bool take_loads(const json_t *top, struct server_state *state)
 {
     const json_t *loads = json_is_array(top) ? top : json_object_get(top, "loads");
-    double running = 0, waiting = 0, tokens = 0;
+    double running = 0, waiting = 0, tokens = 0, rate = 0;
     size_t i;
     const json_t *load;
     json_array_foreach(loads, i, load)
@@ -334,12 +347,15 @@ static bool take_loads(const json_t *top, struct server_state *state)
         running += isnan(own) ? count_of(load, "num_reqs") - others : own;
         tokens += isnan(used) && others == 0 ? count_of(load, "num_tokens") : used;
         waiting += others;
+        rate += count_of(load, "gen_throughput");
     }
     if (json_array_size(loads) == 0 || !(running >= 0))
         return false;
     state->running = running;
     state->waiting = waiting;
     state->context = per_request(tokens, running);
+    if (!isnan(rate))
+        state->tokens_per_second = running > 0 ? rate : 0;
     return true;
 }
 

@@ -201,8 +201,12 @@ static void reads_the_other_engines(void **unused)
                      "sglang:num_running_reqs{model_name=\"m\",tp_rank=\"1\"} 162.0\n"
                      "sglang:num_used_tokens{model_name=\"m\",tp_rank=\"0\"} 123444.0\n"
                      "sglang:num_used_tokens{model_name=\"m\",tp_rank=\"1\"} 123444.0\n"
-                     "sglang:num_queue_reqs{model_name=\"m\",tp_rank=\"0\"} 2826.0\n",
+                     "sglang:num_queue_reqs{model_name=\"m\",tp_rank=\"0\"} 2826.0\n"
+                     "sglang:gen_throughput{model_name=\"m\",tp_rank=\"0\"} 86.5\n"
+                     "sglang:generation_tokens_total{model_name=\"m\"} 7.5e+06\n",
                      &state));
+    assert_near(state.tokens_per_second, 86.5, 0);
+    assert_true(isnan(state.generated_tokens)); /* counted when a request ends */
     assert_near(state.running, 162, 0);
     assert_near(state.context, 762, 0);
     assert_near(state.waiting, 2826, 0);
@@ -291,6 +295,7 @@ static void reads_a_real_llama_cpp(void **unused)
     assert_near(state.waiting, 1, 0);
     assert_true(isnan(state.context));
     assert_true(take(SERVER_LLAMA_CPP, ANSWER_REQUESTS, LLAMA_SLOTS, &state));
+    assert_near(state.generated_tokens, 808 + 316 + 318, 0);
     assert_near(state.running, 2, 0);
     assert_near(state.context, 360, 0);
 
@@ -308,10 +313,12 @@ static void reads_the_loads_of_sglang(void **unused)
     server_state_reset(&state);
     assert_true(take(SERVER_SGLANG, ANSWER_REQUESTS,
                      "{\"timestamp\":\"t\",\"dp_rank_count\":2,\"loads\":[{\"dp_rank\":0,"
-                     "\"num_running_reqs\":3,\"num_waiting_reqs\":1,\"num_total_reqs\":4,"
+                     "\"num_running_reqs\":3,\"num_waiting_reqs\":1,\"gen_throughput\":90.5,"
                      "\"num_used_tokens\":1500,\"max_total_num_tokens\":100000},{\"dp_rank\":1,"
-                     "\"num_running_reqs\":2,\"num_waiting_reqs\":0,\"num_used_tokens\":500}]}",
+                     "\"num_running_reqs\":2,\"num_waiting_reqs\":0,\"num_used_tokens\":500,"
+                     "\"gen_throughput\":9.5}]}",
                      &state));
+    assert_near(state.tokens_per_second, 100, 0);
     assert_near(state.running, 5, 0);
     assert_near(state.waiting, 1, 0);
     assert_near(state.context, 400, 0);
