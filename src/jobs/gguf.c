@@ -153,7 +153,7 @@ static void add_architecture(struct json *config, struct text architecture)
 {
     static const struct {
         const char *name;
-        int pattern; /* every so manieth layer sees the whole context */
+        int pattern; /* one layer in so many sees the whole context */
     } windows[] = {{"gemma2", 2}, {"gemma3", 6}, {"gpt-oss", 2}, {"cohere2", 4}};
     for (size_t i = 0; i < ARRAY_SIZE(windows); i++)
         if (text_is(architecture, windows[i].name))
