@@ -160,9 +160,6 @@ static int run(const struct command *command, int argc, char **argv)
         return usage_error(command, "--reserve: slots leave 1 GiB of a GPU free; with more, jobs "
                                     "within their slots would have to end");
     bool limited = settings.sm || settings.memory;
-    if (settings.gpu_count > 1 && (settings.share || limited))
-        return usage_error(command, "--gpus: a job on several GPUs has them whole, since one MPS "
-                                    "daemon serves one GPU");
     struct run_options run_options = {
         .mode = settings.share ? RUN_SHARED
                 : limited      ? RUN_EITHER

@@ -17,7 +17,12 @@ expect_exit 2 "no percentage" $run --sm 125% -- true
 expect_exit 2 "no size" $run --mem lots -- true
 expect_exit 2 "a reserve above what slots leave" $run --share --reserve 2G -- true
 expect_text err 'slots leave 1 GiB' "and says why"
-expect_exit 2 "shared on two GPUs" $run --share --gpus 2 -- true
+expect_exit 2 "shared on two GPUs" $run --share --gpus 2 -- touch ran
+expect_text err 'a CUDA process reaches one daemon only' "and says why"
+expect_text err 'start each of these with a .rooftop run --share. of its own' "and what to do"
+expect_exit 2 "limited on two GPUs" $run --mem 4G --gpus 2 -- touch ran
+[ ! -e ran ]
+result $? "neither was run"
 
 # Without a GPU.
 export ROOFTOP_RUNTIME_DIR="$scratch/alone" ROOFTOP_NVML=/not/there ROOFTOP_SOURCE=nvml

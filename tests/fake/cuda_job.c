@@ -49,13 +49,13 @@ static uint64_t parse_size(const char *text)
 
 static void tell(void)
 {
-    gpu_folder_set(getpid(), server >= 0 ? "mps" : "compute", held, gpu_folder_device());
+    gpu_folder_set(gpu_folder_pid(), server >= 0 ? "mps" : "compute", held, gpu_folder_device());
 }
 
 static void leave(int code)
 {
     if (started)
-        gpu_folder_set(getpid(), NULL, 0, 0);
+        gpu_folder_set(gpu_folder_pid(), NULL, 0, 0);
     fflush(stdout);
     _exit(code);
 }
@@ -108,7 +108,7 @@ static void start(void)
         const char *percent = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
         const char *memory = getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
         const char *size = memory ? strchr(memory, '=') : NULL;
-        dprintf(server, "client %d %u %g %llu\n", (int)getpid(), (unsigned)geteuid(),
+        dprintf(server, "client %d %u %g %llu\n", (int)gpu_folder_pid(), (unsigned)geteuid(),
                 percent ? atof(percent) : 0, (unsigned long long)(size ? parse_size(size + 1) : 0));
         char answer[128] = "";
         ssize_t got = read(server, answer, sizeof(answer) - 1);

@@ -1,9 +1,7 @@
 #include "gpu_folder.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +67,26 @@ unsigned gpu_folder_device(void)
     return device;
 }
 
+static const char *proc(void)
+{
+    const char *path = getenv("FAKE_PROC");
+    return path ? path : "/proc";
+}
+
+pid_t gpu_folder_pid(void)
+{
+    char path[512], self[32] = "";
+    snprintf(path, sizeof(path), "%s/self", proc());
+    return readlink(path, self, sizeof(self) - 1) > 0 ? atoi(self) : getpid();
+}
+
+static bool exists(int pid)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "%s/%d", proc(), pid);
+    return access(path, F_OK) == 0;
+}
+
 static unsigned read_held(struct held *held)
 {
     char path[512];
@@ -87,7 +105,7 @@ static unsigned read_held(struct held *held)
             file && fscanf(file, "%15s %llu %u", one->kind, &one->bytes, &one->device) == 3;
         if (file)
             fclose(file);
-        if (kill(one->pid, 0) < 0 && errno == ESRCH)
+        if (!exists(one->pid))
             unlinkat(dirfd(entries), entry->d_name, 0);
         else if (whole)
             count++;

@@ -5,7 +5,10 @@
  *   base            the script of the fake NVML, with "follow" in it and no processes
  *   process/PID     "KIND BYTES DEVICE" of each process that holds a GPU; KIND is compute, mps or
  *                   server
+ *   calls           what the fake NVML was asked
  *   nvml            the script for FAKE_NVML_SCRIPT, made of all that each time something changes
+ *
+ * The driver knows processes by the host's PIDs. In a container FAKE_PROC names the host's /proc.
  */
 #pragma once
 
@@ -14,6 +17,9 @@
 
 /* The device that CUDA_VISIBLE_DEVICES names first; 0 where it is not set. */
 unsigned gpu_folder_device(void);
+
+/* This process, as the host numbers it. */
+pid_t gpu_folder_pid(void);
 
 /* Sets what the process holds (KIND NULL: nothing more), and makes `nvml` anew. */
 void gpu_folder_set(pid_t pid, const char *kind, uint64_t bytes, unsigned device);
