@@ -99,12 +99,17 @@ static void show(const struct profile *profile, struct strbuf *out)
     strbuf_printf(out, "%s: %s\n%s, %s\n%.1f s, measured for %.1f s, exit %d\n", profile->key,
                   profile->command, profile->gpu_name, date, profile->wall_seconds,
                   profile->measured_seconds, profile->exit_code);
+    const struct profile_spread *busy = &profile->metrics[METRIC_GRAPHICS_ACTIVE];
+    if (busy->count > 0)
+        strbuf_printf(out, "the GPU at work for %.1f s of them\n",
+                      busy->mean * profile->measured_seconds);
     strbuf_printf(out, "memory peak %.0f MiB, energy %.0f J, GPU idle in %.0f %% of the samples\n",
                   profile->memory_peak_bytes / MEBI, profile->energy_joules,
                   profile->idle_ratio * 100);
     for (size_t i = 0; i < profile->scaling_count; i++)
-        strbuf_printf(out, "with %g %% of the SMs: %.1f s\n", profile->scaling[i].sm_percent,
-                      profile->scaling[i].wall_seconds);
+        strbuf_printf(out, "with %g %% of the SMs: %.1f s, the GPU at work for %.1f s of them\n",
+                      profile->scaling[i].sm_percent, profile->scaling[i].wall_seconds,
+                      profile->scaling[i].busy_seconds);
     show_metrics(profile, out);
     strbuf_puts(out, "\n");
     for (size_t i = 0; i < profile->phase_count; i++) {
@@ -168,6 +173,7 @@ static void export_rows(const struct profile *profile, struct json *json)
         json_object_begin(json);
         add_number(json, "sm_percent", profile->scaling[i].sm_percent);
         add_number(json, "wall_seconds", profile->scaling[i].wall_seconds);
+        add_number(json, "busy_seconds", profile->scaling[i].busy_seconds);
         json_object_end(json);
     }
     json_array_end(json);
@@ -280,6 +286,7 @@ static int measure_scaling(const struct command *command, struct run_options how
             profile->scaling[profile->scaling_count++] = (struct profile_scaling){
                 .sm_percent = percents[i],
                 .wall_seconds = account.wall_seconds,
+                .busy_seconds = account_busy_seconds(&account.gpus[0]),
             };
         run_free(&account);
         if (code != EXIT_DONE)

@@ -8,6 +8,8 @@
 #include "cmd/job.h"
 #include "share/gpus.h"
 
+enum { SMALLEST_SLOT = 64 << 20 };
+
 struct settings {
     struct job_options job;
     uint64_t gpu_count;
@@ -30,11 +32,11 @@ static const struct option_row options[] = {
      .kind = OPTION_COUNT,
      .offset = offsetof(struct settings, gpu_count),
      .argument = "N",
-     .help = "So many GPUs, whole ones (1)"},
+     .help = "How many GPUs it gets, each as a whole (1)"},
     {.name = "share",
      .kind = OPTION_FLAG,
      .offset = offsetof(struct settings, share),
-     .help = "Share a GPU through MPS, or do not run"},
+     .help = "Share a GPU through MPS; where that does not work, refuse"},
     {.name = "exclusive",
      .kind = OPTION_FLAG,
      .offset = offsetof(struct settings, exclusive),
@@ -43,34 +45,34 @@ static const struct option_row options[] = {
      .kind = OPTION_TEXT,
      .offset = offsetof(struct settings, sm),
      .argument = "PERCENT",
-     .help = "Most of the SMs that it gets, shared (25%)"},
+     .help = "Share, with at most this part of the SMs (25%)"},
     {.name = "mem",
      .letter = 'm',
      .kind = OPTION_BYTES,
      .offset = offsetof(struct settings, memory),
      .argument = "SIZE",
-     .help = "Most device memory for all its processes together, shared (by --sm)"},
+     .help = "Share, with at most this memory for all its processes (as --sm)"},
     OPTION_JOB_WAIT(struct settings, job),
     {.name = "timeout",
      .kind = OPTION_DURATION,
      .offset = offsetof(struct settings, timeout),
      .argument = "TIME",
-     .help = "Stop it then"},
+     .help = "End it after that time"},
     {.name = "grace",
      .kind = OPTION_DURATION,
      .offset = offsetof(struct settings, grace),
      .argument = "TIME",
-     .help = "From being told to end until being killed (5 s)"},
+     .help = "Between SIGTERM and SIGKILL, where it has to end (5s)"},
     {.name = "reserve",
      .kind = OPTION_BYTES,
      .offset = offsetof(struct settings, reserve),
      .argument = "SIZE",
-     .help = "Memory of a shared GPU that stays free: a job has to end before (512M; at most 1G)"},
+     .help = "Memory that the jobs of a shared GPU leave free (512M)"},
     {.name = "retry-victims",
      .kind = OPTION_COUNT,
      .offset = offsetof(struct settings, retries),
      .argument = "N",
-     .help = "Run it again, N times at most, where a fault on its shared GPU took it down"},
+     .help = "Run it again, up to N times, after a GPU fault that may be another's"},
     OPTION_JOB_BESIDE(struct settings, job),
     OPTION_JOB_NAME(struct settings, job, "What `rooftop slots` calls it (the command)"),
     {.name = "json",
@@ -85,7 +87,7 @@ static const struct option_row options[] = {
      .offset = offsetof(struct settings, quiet),
      .help = "No account on standard error"},
     OPTION_JOB_SOURCE(struct settings, job),
-    OPTION_JOB_CLOCK(struct settings, job, "burst; off where it shares"),
+    OPTION_JOB_CLOCK(struct settings, job, "burst, shared off"),
     OPTIONS_END,
 };
 
@@ -104,6 +106,13 @@ static bool parse_percent(const char *text, double *ret)
     memcpy(number, text, length);
     number[length] = '\0';
     return parse_double(number, ret) == 0 && *ret > 0 && *ret <= 100;
+}
+
+/* Before the job runs, for hours perhaps. */
+static bool can_write(const char *path)
+{
+    FILE *file = fopen(path, "ae");
+    return file && fclose(file) == 0;
 }
 
 static int write_json(const struct command *command, const char *path,
@@ -156,6 +165,10 @@ static int run(const struct command *command, int argc, char **argv)
         return usage_error(command, "--sm: '%s' is no percentage such as 25%%", settings.sm);
     if (settings.gpu_count < 1 || settings.gpu_count > SLOT_GPUS)
         return usage_error(command, "--gpus: 1 to %d", SLOT_GPUS);
+    if (settings.memory > 0 && settings.memory < SMALLEST_SLOT)
+        return usage_error(command, "--mem: a slot of less than 64M holds no CUDA program");
+    if (settings.json && !can_write(settings.json))
+        return run_error(command, "--json: %s: %s", settings.json, strerror(errno));
     if (settings.reserve > GPUS_FREE_BYTES)
         return usage_error(command, "--reserve: slots leave 1 GiB of a GPU free; with more, jobs "
                                     "within their slots would have to end");
@@ -189,9 +202,9 @@ const struct command command_run = {
     .operands = "-- COMMAND [ARGUMENT…]",
     .options = options,
     .more =
-        "Returns the command's exit code; 121: it was stopped for using a GPU without its limits,\n"
-        "122: for more memory than its slot, 123: a fault on its shared GPU took it down, 124:\n"
-        "its time was over.\n\n"
+        "Returns the command's exit code; 3: no GPU or no room, it was not run; 121: it was\n"
+        "stopped for using a GPU without its limits, 122: for more memory than its slot or the\n"
+        "GPU has; 123: a fault on its shared GPU took it down; 124: its time was over.\n\n"
         "  rooftop run -- python train.py\n"
         "  rooftop run --share --sm 25% --mem 8G -- python train.py\n",
     .run = run,

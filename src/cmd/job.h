@@ -54,8 +54,7 @@ struct job_options {
      .kind = OPTION_CHOICE,                                                                        \
      .offset = offsetof(type, member.clock),                                                       \
      .argument = "WHEN",                                                                           \
-     .help =                                                                                       \
-         "When CUPTI's counters run, for the effective clock and L2: burst or off (" usual ")",    \
+     .help = "CUPTI's counters, for the effective clock: burst or off (" usual ")",                \
      .choices = "burst|off"}
 
 /* Fills what these options say. */

@@ -80,6 +80,11 @@ void account_add(struct account_gpu *gpu, const struct reading *reading, double 
     add_memory(gpu, &reading->processes, tree);
 }
 
+double account_busy_seconds(const struct account_gpu *gpu)
+{
+    return gpu->sum[METRIC_GRAPHICS_ACTIVE];
+}
+
 bool account_mean(const struct account_gpu *gpu, enum metric metric, double *ret)
 {
     if (gpu->weight[metric] <= 0)
@@ -217,6 +222,8 @@ static void write_gpu_json(const struct account_gpu *gpu, struct json *json)
     json_key(json, "name");
     json_add_text(json, gpu->device.text[DEVICE_NAME]);
     add_number_or_null(json, "measured_seconds", true, gpu->seconds);
+    add_number_or_null(json, "busy_seconds", gpu->weight[METRIC_GRAPHICS_ACTIVE] > 0,
+                       account_busy_seconds(gpu));
     add_number_or_null(json, "jobs_beside", gpu->seconds > 0, gpu->neighbours / gpu->seconds);
     for (size_t i = 0; i < ARRAY_SIZE(averaged); i++) {
         double mean = 0;

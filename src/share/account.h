@@ -63,6 +63,9 @@ void account_add(struct account_gpu *gpu, const struct reading *reading, double 
 /* The job's share of what the GPU used. */
 double account_energy(const struct account_gpu *gpu);
 
+/* How long the GPU worked; 0: not known. */
+double account_busy_seconds(const struct account_gpu *gpu);
+
 /* The mean, false where there was no value. */
 bool account_mean(const struct account_gpu *gpu, enum metric metric, double *ret);
 /* The word of a LABEL metric that held longest, or NULL. */

@@ -283,11 +283,12 @@ enum run_result run_job(const struct run_options *options, struct account *ret,
     *ret = (struct account){.command = options->command};
     double since = clock_monotonic();
     if (options->mode != RUN_EXCLUSIVE && options->gpu_count > 1) {
-        share_fail(failure, -EINVAL,
-                   "Leave out --share, --sm and --mem; or, where it has a process for each GPU, start "
-                   "each of these with a `rooftop run --share` of its own.",
-                   "a job on several GPUs has them whole: each shared GPU has an MPS daemon of its "
-                   "own, and a CUDA process reaches one daemon only");
+        share_fail(
+            failure, -EINVAL,
+            "Leave out --share, --sm and --mem; or, where it has a process for each GPU, start "
+            "each of these with a `rooftop run --share` of its own.",
+            "a job on several GPUs has them whole: each shared GPU has an MPS daemon of its "
+            "own, and a CUDA process reaches one daemon only");
         return RUN_WRONG;
     }
     struct run *run = calloc(1, sizeof(*run));

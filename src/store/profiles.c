@@ -31,6 +31,9 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS profile_scaling(key TEXT, sm_percent REAL, wall_seconds REAL,"
     " PRIMARY KEY(key, sm_percent)) WITHOUT ROWID;";
 
+/* Files of before have no such column; where it is there, this fails. */
+static const char later_column[] = "ALTER TABLE profile_scaling ADD COLUMN busy_seconds REAL";
+
 static const char *const tables[] = {"profile", "profile_metric", "profile_phase",
                                      "profile_scaling"};
 
@@ -58,6 +61,7 @@ int profiles_open(struct profiles **ret, char *why, size_t why_size)
     if (code == SQLITE_OK) {
         sqlite3_busy_timeout(profiles->database, BUSY_PATIENCE_MS);
         code = sqlite3_exec(profiles->database, schema, NULL, NULL, NULL);
+        sqlite3_exec(profiles->database, code == SQLITE_OK ? later_column : "", NULL, NULL, NULL);
     }
     if (code != SQLITE_OK)
         snprintf(why, why_size, "%s: %s", strbuf_text(&path), sqlite3_errmsg(profiles->database));
@@ -147,8 +151,9 @@ int profiles_put(struct profiles *profiles, const struct profile *profile)
                 phase->compute_sol, phase->memory_sol);
     }
     for (size_t i = 0; i < profile->scaling_count; i++)
-        execute(profiles, &code, "INSERT INTO profile_scaling VALUES(?,?,?)", "tdd", profile->key,
-                profile->scaling[i].sm_percent, profile->scaling[i].wall_seconds);
+        execute(profiles, &code, "INSERT INTO profile_scaling VALUES(?,?,?,?)", "tddd",
+                profile->key, profile->scaling[i].sm_percent, profile->scaling[i].wall_seconds,
+                profile->scaling[i].busy_seconds);
     return finish(profiles, code);
 }
 
@@ -250,6 +255,7 @@ static void take_scaling(void *context, sqlite3_stmt *row)
         profile->scaling[profile->scaling_count++] = (struct profile_scaling){
             .sm_percent = sqlite3_column_double(row, 1),
             .wall_seconds = sqlite3_column_double(row, 2),
+            .busy_seconds = sqlite3_column_double(row, 3),
         };
 }
 

@@ -30,6 +30,7 @@ struct profile_phase {
 struct profile_scaling {
     double sm_percent;
     double wall_seconds;
+    double busy_seconds; /* in which the GPU worked; 0: not known */
 };
 
 struct profile {

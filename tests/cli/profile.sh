@@ -42,6 +42,10 @@ expect_exit 0 "scaling" $profile --name one --scaling -- "$fake_job" alloc 1G se
 $profile export one | "$jsoncheck" scaling.# scaling.0.sm_percent scaling.2.sm_percent >values
 echo '3 25 75' >expected
 expect_same values expected "three parts of the SMs"
+$profile export one | "$jsoncheck" scaling.0.busy_seconds | grep -Eq '^0\.[1-9]'
+result $? "and how long the GPU worked in each"
+$profile show one >out
+expect_text out '^with 50 % of the SMs: [0-9.]+ s, the GPU at work for [0-9.]+ s of them$' "show says it too"
 $profile list >out
 expect_text out '^one .* alloc 1G seen 3$' "the profile of that name is replaced"
 expect_exit 0 "removing" $profile rm one

@@ -15,6 +15,11 @@ expect_exit 2 "no command" $run
 expect_exit 2 "exclusive and limited" $run --exclusive --sm 25% -- true
 expect_exit 2 "no percentage" $run --sm 125% -- true
 expect_exit 2 "no size" $run --mem lots -- true
+expect_exit 2 "a slot that holds nothing" $run --mem 10 -- touch ran
+expect_exit 1 "a place where no account can be written" $run --json /not/there/a.json -- touch ran
+expect_text err '^rooftop run: --json: /not/there/a\.json: No such file' "and names it"
+[ ! -e ran ]
+result $? "before the command was run"
 expect_exit 2 "a reserve above what slots leave" $run --share --reserve 2G -- true
 expect_text err 'slots leave 1 GiB' "and says why"
 expect_exit 2 "shared on two GPUs" $run --share --gpus 2 -- touch ran

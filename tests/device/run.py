@@ -260,7 +260,9 @@ def as_markdown(step, found):
         lines = []
         for row in found:
             profile = row.get("profile") or {"scaling": []}
-            lines.append([row["job"], row["exit"], number(profile.get("wall_seconds")), number(profile.get("busy_seconds"))] +
+            busy = ((profile.get("metrics") or {}).get("graphics_active_ratio") or {}).get("mean")
+            busy = busy and busy * profile["measured_seconds"]
+            lines.append([row["job"], row["exit"], number(profile.get("wall_seconds")), number(busy)] +
                          [" / ".join([number(part["wall_seconds"]), number(part.get("busy_seconds"))])
                           for part in profile["scaling"]])
         widest = max([len(line) for line in lines] + [4])
