@@ -146,8 +146,25 @@ def ends():
     finish("cause", cause, 123)
     finish("victim", victim, 123)
     finish("again", again)
+    guard()
     title("served again")
     once("after", slot, CLIENT + ["sm", "alloc", "1"])
+
+
+def guard():
+    title("a program without a slot fills the GPU: the last to come has to end")
+    slot = ["--share", "--sm", "25%", "--mem", "60G"]
+    first = start("first", slot, CLIENT + ["alloc", "59", "touch", path("first.up"), "busy", "8"])
+    await_files(["first.up"], [first])
+    last = start("last", slot, CLIENT + ["alloc", "59", "touch", path("last.up"), "busy", "20"])
+    await_files(["last.up"], [last])
+    free = float(subprocess.run("nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits", shell=True,
+                                capture_output=True, text=True).stdout.split()[0]) / 1024
+    # Its context takes some 0.5 GiB, and less than the reserve of 0.5 shall be left.
+    filler = subprocess.Popen(CLIENT + ["alloc", "%.2f" % (free - 0.85), "busy", "4"])
+    finish("last", last, 122)
+    finish("first", first)
+    await_end(filler, 10)
 
 
 def whose():

@@ -1,0 +1,59 @@
+# The account of a job: each figure beside what the fake GPU says.
+. "$SOURCE_ROOT/tests/lib.sh"
+. "$SOURCE_ROOT/tests/share_stage.sh"
+
+jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
+stage 1
+
+# is_about EXPECTED FILE OVER UNDER: so much is one figure of an account over another, to 0.2 %.
+is_about() {
+    "$jsoncheck" "$3" "$4" <"$2" | awk -v expected="$1" '{ off = $1 / $2 / expected - 1; exit !(off * off < 4e-6) }'
+}
+
+# Alone. The fake's power is 601.75 W, and its graphics engine is at work for 99.5 % of the time.
+expect_exit 0 "a job with a child" "$ROOFTOP" run --json a.json -- \
+    sh -c '"$0" alloc 1G seen 5 & "$0" alloc 2G seen 5; wait' "$fake_job"
+"$jsoncheck" outcome mode attempts verified sm_percent memory_limit_bytes gpus.0.memory_peak_bytes \
+    gpus.0.energy_is_estimate <a.json >values
+echo '"ended" "exclusive" 1 null null null 4269801472 false' >expected
+expect_same values expected "the memory of the whole tree: 1 and 2 GiB and two contexts of 500 MiB"
+"$jsoncheck" gpus.0.compute_sol_ratio gpus.0.compute_sol_pipe gpus.0.memory_sol_ratio gpus.0.memory_sol_level \
+    gpus.0.bound gpus.0.nvml_utilization_ratio gpus.0.sm_clock_hertz <a.json >values
+echo '0.935 "tensor" 0.175 "dram" "compute" 0.99 1485000000.0' >expected
+expect_same values expected "Compute and Memory SOL, the bound, nvidia-smi's number and the clock"
+is_about 601.75 a.json gpus.0.energy_joules gpus.0.measured_seconds
+result $? "its energy is all of the GPU's"
+is_about 0.995 a.json gpus.0.busy_seconds gpus.0.measured_seconds
+result $? "its busy time"
+
+# Beside another, from its first to its last moment: half of the energy, as an estimate.
+"$ROOFTOP" run -q --share --sm 25% --mem 4G -- "$fake_job" touch one wait end >/dev/null &
+other=$!
+await [ -e one ]
+expect_exit 0 "a job beside another" "$ROOFTOP" run --share --sm 25% --mem 4G --json b.json -- "$fake_job" alloc 1G seen 9
+expect_text err 'GPU 0 NVIDIA H200, shared: 25 % of the SMs, 4\.0 GiB; up to 1 other job beside it$' "says what it had"
+expect_text err 'energy [0-9]+ J \(estimate: an equal share of the GPU.s\)' "its energy is an estimate"
+expect_text err 'nvidia-smi would have said 99 % \(all of the whole GPU, its neighbours included\)' "and all else the whole GPU's"
+is_about 300.875 b.json gpus.0.energy_joules gpus.0.measured_seconds
+result $? "half of the GPU's"
+"$jsoncheck" mode verified memory_limit_bytes gpus.0.jobs_beside gpus.0.memory_peak_bytes gpus.0.energy_is_estimate <b.json >values
+echo '"shared" true 4294967296 1 1598029824 true' >expected
+expect_same values expected "and only its own memory"
+touch end
+wait $other
+
+# It has its GPU only after waiting; that is not its wall time.
+"$ROOFTOP" run -q -- "$fake_job" touch two wait end2 >/dev/null &
+other=$!
+await [ -e two ]
+"$ROOFTOP" run --wait 1h --json c.json -- true 2>waits &
+waiting=$!
+await grep -q 'waiting for a slot' waits
+touch end2
+wait $waiting
+result $? "a job that waits"
+wait $other
+[ "$("$jsoncheck" waited_seconds wall_seconds <c.json | awk '{print ($1 > $2)}')" = 1 ]
+result $? "its wait and its wall time are told apart"
+
+finish
