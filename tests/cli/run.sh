@@ -106,7 +106,7 @@ no_mps_left "the daemon is gone after all that"
 # The effective clock, in bursts of CUPTI's counters.
 printf 'value gpc__cycles 1.5e9\nlog %s/log\n' "$PWD" >counters
 export ROOFTOP_CUPTI="$fake/libfake_cupti.so" ROOFTOP_CUDA="$fake/libfake_cupti.so" ROOFTOP_FAKE_CUPTI="$PWD/counters"
-ROOFTOP_SOURCE=auto expect_exit 0 "a job whose clock is measured" $run -- \
+ROOFTOP_SOURCE=auto expect_exit 0 "a job whose clock is measured" $run --grace 1h -- \
     sh -c 'until grep -q ^disable log; do sleep 0.02; done; exec "$0" seen 4' "$fake_job"
 expect_text err 'clock 1485 MHz \(effective: 1500 MHz\)' "and is in its account"
 rm -f log

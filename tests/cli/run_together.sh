@@ -86,6 +86,8 @@ result $? "until it has ended"
 # Faults. A fault takes down all jobs of its GPU, and MPS does not say whose it was.
 $run -q --share --mem 4G --json victim.json -- "$fake_job" touch six spin 60 >/dev/null 2>victim.err &
 victim=$!
+# Its neighbours come later than it.
+await [ -e six ]
 $run --share --mem 4G --retry-victims 1 --json retried.json -- sh -c \
     'if [ -e seven ]; then exec "$0" start; else exec "$0" touch seven spin 60; fi' "$fake_job" >/dev/null 2>retried.err &
 retried=$!
