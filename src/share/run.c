@@ -196,14 +196,14 @@ static void judge_fault(struct run *run)
     if (!run->shared || account->outcome != OUTCOME_ENDED || account->exit_code == 0 ||
         !mps_was_torn_down(&run->mps, run->log_begin, run->clients, run->client_count))
         return;
-    bool alone = run->jobs[0] < 2;
+    bool alone = run->recent_jobs < 2;
     account->outcome = alone ? OUTCOME_FAULT : OUTCOME_VICTIM;
     if (!alone)
         account->exit_code = RUN_EXIT_VICTIM;
     snprintf(account->note, sizeof(account->note),
              alone ? "it caused a GPU fault"
                    : "a GPU fault took down the %u jobs on its GPU, this one too",
-             run->jobs[0]);
+             run->recent_jobs);
 }
 
 /* ---- the whole ---- */

@@ -35,6 +35,8 @@ struct run {
     struct guard guard;
     unsigned frames;
     unsigned jobs[SLOT_GPUS]; /* on each of the job's GPUs */
+    unsigned recent_jobs;     /* most on the first of them of late: those that a fault took down */
+    double recent_at;         /* may be gone before this one is */
     bool ended;               /* the command itself */
     bool stopping;
     size_t client_count; /* the command, and processes of it that were seen on the GPU */

@@ -13,6 +13,8 @@
 
 static const double USUAL_GRACE = 5;
 static const double TICK = 1;
+/* So long a program may take to end after a fault. */
+static const double RECENT = 10;
 /* The tree of processes is read with each frame at first, and then with each fifth. */
 enum { EAGER_FRAMES = 50, TREE_PERIOD = 5 };
 
@@ -75,6 +77,11 @@ static void count_jobs(struct run *run)
         run->jobs[i] = use.shared + use.exclusive > 0 ? use.shared + use.exclusive : 1;
     }
     free(leases);
+    double now = clock_monotonic();
+    if (run->jobs[0] >= run->recent_jobs || now - run->recent_at > RECENT) {
+        run->recent_jobs = run->jobs[0];
+        run->recent_at = now;
+    }
 }
 
 /* What the command leaves running ends with it: its slot does. */
@@ -303,6 +310,7 @@ int run_watch(struct run *run)
     run->ended = run->stopping = false;
     run->frames = 0;
     run->client_count = 0;
+    run->recent_jobs = 0;
     run->tree.count = 0;
     run->verify = (struct verify){.mps = &run->mps, .limits = run->limits};
     run->guard = (struct guard){

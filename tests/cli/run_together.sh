@@ -84,9 +84,10 @@ await slots_are_free
 result $? "until it has ended"
 
 # Faults. A fault takes down all jobs of its GPU, and MPS does not say whose it was.
-$run -q --share --mem 4G --json victim.json -- "$fake_job" touch six spin 60 >/dev/null 2>victim.err &
+$run -q --share --mem 4G --json victim.json -- sh -c '"$0" touch six spin 600
+    code=$?; until [ -e late ]; do sleep 0.02; done; exit $code' "$fake_job" >/dev/null 2>victim.err &
 victim=$!
-# Its neighbours come later than it.
+# Its neighbours come later than it, and are gone before it ends.
 await [ -e six ]
 $run --share --mem 4G --retry-victims 1 --json retried.json -- sh -c \
     'if [ -e seven ]; then exec "$0" start; else exec "$0" touch seven spin 60; fi' "$fake_job" >/dev/null 2>retried.err &
@@ -95,11 +96,21 @@ await [ -e six -a -e seven ]
 expect_exit 123 "a job with neighbours that faults" $run --share --mem 4G --json cause.json -- \
     "$fake_job" seen 12 fault
 expect_text err 'a GPU fault took down the 3 jobs on its GPU, this one too' "is told so"
+wait $retried
+result $? "one that may try again succeeds"
+# It looks at its GPU some times more, while it is alone there.
+count_listings() {
+    grep -c '^nvmlDeviceGetComputeRunningProcesses.* 0 ' gpu/calls
+}
+listings=$(($(count_listings) + 4))
+looked_again() {
+    [ "$(count_listings)" -ge $listings ]
+}
+await looked_again
+touch late
 wait $victim
 [ $? -eq 123 ]
 result $? "its neighbour has the same exit code"
-wait $retried
-result $? "one that may try again succeeds"
 expect_text retried.err 'a GPU fault took down the .* jobs on its GPU, this one too; trying again' "and says why it did"
 expect_exit 11 "a job that faults alone" $run --share --mem 4G --json alone.json -- \
     "$fake_job" seen 3 fault
