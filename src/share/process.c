@@ -3,12 +3,11 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "counter/cupti/helper.h"
 #include "jobs/describe.h"
 #include "jobs/proc.h"
 
@@ -87,16 +86,6 @@ struct census {
     } one[ALL_PROCESSES];
 };
 
-/* "rooftop counters …" */
-static bool reads_counters(pid_t pid)
-{
-    char path[64], command[512];
-    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-    ssize_t length = file_read(path, command, sizeof(command));
-    size_t first = length > 0 ? strlen(command) : 0;
-    return first > 0 && first + 1 < (size_t)length && strcmp(command + first + 1, "counters") == 0;
-}
-
 static bool count_process(void *context, pid_t pid, const struct proc_identity *identity)
 {
     struct census *census = context;
@@ -104,7 +93,7 @@ static bool count_process(void *context, pid_t pid, const struct proc_identity *
     census->one[census->count].parent = identity->parent;
     census->one[census->count].apart =
         strncmp(identity->comm, MPS_COMM, sizeof(MPS_COMM) - 1) == 0 ||
-        (identity->parent == getpid() && reads_counters(pid));
+        (identity->parent == getpid() && strcmp(identity->comm, CUPTI_HELPER_NAME) == 0);
     return ++census->count < ALL_PROCESSES;
 }
 
