@@ -8,7 +8,9 @@
  *   touch FILE | wait FILE | sleep SECONDS
  *   seen COUNT        works until its GPU's processes were listed so many times more
  *   spin SECONDS      works meanwhile: ends with 10 where its server is at fault, 12 where it was
- * terminated fault             an illegal access: ends with 11 exit CODE
+ *                     terminated
+ *   fault             an illegal access: ends with 11
+ *   exit CODE
  *
  * Where the pipe folder leads to no daemon it runs without MPS, as CUDA does. */
 #include <fcntl.h>
@@ -25,18 +27,12 @@
 
 #include "gpu_folder.h"
 
-enum {
-    CONTEXT_BYTES = 500 << 20,
-    SMS = 132,
-    EXIT_VICTIM = 10,
-    EXIT_FAULT = 11,
-    EXIT_TERMINATED = 12
-};
+enum { CONTEXT_BYTES = 500 << 20, EXIT_VICTIM = 10, EXIT_FAULT = 11, EXIT_TERMINATED = 12 };
 
 static int server = -1; /* -1: without MPS */
 static int told_to_end[2] = {-1, -1};
 static bool started;
-static double sm = 100;
+static unsigned sms = 132;
 static unsigned long long limit; /* 0: none */
 static uint64_t held;
 
@@ -107,12 +103,14 @@ static void start(void)
     if (server >= 0) {
         const char *percent = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
         const char *memory = getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+        const char *partition = getenv("CUDA_MPS_SM_PARTITION");
         const char *size = memory ? strchr(memory, '=') : NULL;
-        dprintf(server, "client %d %u %g %llu\n", (int)gpu_folder_pid(), (unsigned)geteuid(),
-                percent ? atof(percent) : 0, (unsigned long long)(size ? parse_size(size + 1) : 0));
+        dprintf(server, "client %d %u %g %llu %s\n", (int)gpu_folder_pid(), (unsigned)geteuid(),
+                percent ? atof(percent) : 0, (unsigned long long)(size ? parse_size(size + 1) : 0),
+                partition ? partition : "-");
         char answer[128] = "";
         ssize_t got = read(server, answer, sizeof(answer) - 1);
-        if (got <= 0 || sscanf(answer, "ok %lf %llu", &sm, &limit) != 2) {
+        if (got <= 0 || sscanf(answer, "ok %u %llu", &sms, &limit) != 2) {
             printf("start -> 807\n");
             leave(9);
         }
@@ -219,7 +217,7 @@ int main(int argc, char **argv)
             start();
         } else if (strcmp(word, "sm") == 0) {
             start();
-            printf("sm %d\n", (int)(SMS * sm / 100) / 2 * 2);
+            printf("sm %u\n", sms);
         } else if (strcmp(word, "fault") == 0) {
             start();
             fault();
