@@ -89,6 +89,9 @@ static void describe_modes(const struct nvml *nvml, nvml_handle handle, struct d
     uint32_t pending = 0;
     nvml_return result = NVML_CALL(nvml, nvmlDeviceGetPersistenceMode, handle, &current);
     set_flag(device, DEVICE_PERSISTENCE, result, current);
+    result = NVML_CALL(nvml, nvmlDeviceGetComputeMode, handle, &current);
+    if (result == NVML_SUCCESS && current <= COMPUTE_EXCLUSIVE_PROCESS)
+        device_set_number(device, DEVICE_COMPUTE_MODE, current);
     result = NVML_CALL(nvml, nvmlDeviceGetEccMode, handle, &current, &pending);
     set_flag(device, DEVICE_ECC_ENABLED, result, current);
     result = NVML_CALL(nvml, nvmlDeviceGetMigMode, handle, &current, &pending);
@@ -195,6 +198,7 @@ void nvml_describe_instance(struct nvml *nvml, struct nvml_device *slot, const s
     static const enum device_number shared[] = {
         DEVICE_COMPUTE_CAPABILITY, DEVICE_MAX_SM_CLOCK, DEVICE_MAX_MEMORY_CLOCK,
         DEVICE_ECC_ENABLED,        DEVICE_PERSISTENCE,  DEVICE_UNIFIED_MEMORY,
+        DEVICE_COMPUTE_MODE,
     };
     for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
         copy_number(gpu, device, shared[i]);

@@ -25,6 +25,14 @@ enum device_number {
 
 enum { DEVICE_TEXT_SIZE = 96 };
 
+/* The values of DEVICE_COMPUTE_MODE, as the driver numbers them. */
+enum compute_mode {
+    COMPUTE_SHARED,
+    COMPUTE_EXCLUSIVE_THREAD, /* of drivers long ago */
+    COMPUTE_PROHIBITED,
+    COMPUTE_EXCLUSIVE_PROCESS,
+};
+
 struct device {
     unsigned index; /* as nvidia-smi numbers it; a MIG instance has its place below its GPU */
     char text[DEVICE_TEXT_COUNT][DEVICE_TEXT_SIZE]; /* "" where not known */

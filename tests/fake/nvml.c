@@ -318,6 +318,38 @@ TWO_CALL(nvmlDeviceGetMigMode)
 TWO_CALL(nvmlDeviceGetEncoderUtilization)
 TWO_CALL(nvmlDeviceGetDecoderUtilization)
 
+/* What was set is kept in the folder FAKE_GPU, as a driver keeps it for all programs. */
+static FILE *open_compute_mode(const struct fake_device *device, const char *how)
+{
+    const char *folder = getenv("FAKE_GPU");
+    char path[512];
+    snprintf(path, sizeof(path), "%s/compute_mode.%d", folder ? folder : "/nowhere",
+             number_of(device));
+    return fopen(path, how);
+}
+
+nvml_return nvmlDeviceGetComputeMode(nvml_handle device, uint32_t *mode)
+{
+    struct call call = BEGIN(device, nvmlDeviceGetComputeMode, NONE, NONE);
+    FILE *file = call.result == NVML_SUCCESS ? open_compute_mode(call.device, "re") : NULL;
+    if (call.result == NVML_SUCCESS && !(file && fscanf(file, "%u", mode) == 1))
+        *mode = (uint32_t)whole(&call, 0);
+    if (file)
+        fclose(file);
+    return end(&call);
+}
+
+nvml_return nvmlDeviceSetComputeMode(nvml_handle device, uint32_t mode)
+{
+    struct call call = BEGIN(device, nvmlDeviceSetComputeMode, mode, NONE);
+    FILE *file = call.result == NVML_SUCCESS ? open_compute_mode(call.device, "we") : NULL;
+    if (file) {
+        fprintf(file, "%u", mode);
+        fclose(file);
+    }
+    return end(&call);
+}
+
 /* The real library may start threads too, which take signals that they do not block. */
 static void *rest(void *nothing)
 {

@@ -31,6 +31,8 @@ static const char *const h200[] = {
     "nvmlDeviceGetMaxPcieLinkGeneration -> 0 5",
     "nvmlDeviceGetMaxPcieLinkWidth -> 0 16",
     "nvmlDeviceGetPersistenceMode -> 0 1",
+    "nvmlDeviceGetComputeMode -> 0 0",
+    "nvmlDeviceSetComputeMode -> 0",
     "nvmlDeviceGetEccMode -> 0 1 1",
     "nvmlDeviceGetMigMode -> 0 0 0",
     "nvmlDeviceGetMaxMigDeviceCount -> 0 7",
