@@ -210,6 +210,31 @@ static void check_counters(struct report *report, const struct seen *seen, const
                   absence_info(absence)->reason);
 }
 
+static void check_compute_mode(struct report *report, const struct device *device, bool live)
+{
+    char advice[160] = "";
+    if (live)
+        snprintf(advice, sizeof(advice), "as root: nvidia-smi -i %s -c DEFAULT",
+                 device->text[DEVICE_PCI_ADDRESS]);
+    switch ((int)device_number(device, DEVICE_COMPUTE_MODE, COMPUTE_SHARED)) {
+    case COMPUTE_PROHIBITED:
+        report_advise(report, FINDING_MEND, "compute_mode", advice,
+                      "its compute mode is PROHIBITED: no program can use CUDA on it, and "
+                      "`rooftop run` leaves it out");
+        break;
+    case COMPUTE_EXCLUSIVE_THREAD:
+    case COMPUTE_EXCLUSIVE_PROCESS:
+        report_advise(
+            report, FINDING_NOTE, "compute_mode", advice,
+            "its compute mode is EXCLUSIVE_PROCESS: one process at a time can use CUDA on "
+            "it, or the clients of one MPS server (`rooftop run --share`); another one "
+            "hears that the device is busy or unavailable");
+        break;
+    default:
+        break;
+    }
+}
+
 /* `host` is NULL for a recording: there is nothing to mend in it. */
 static void check_device(struct report *report, const struct device *device,
                          const struct seen *seen, const struct host *host)
@@ -226,6 +251,7 @@ static void check_device(struct report *report, const struct device *device,
                       "run nvidia-persistenced, or as root: nvidia-smi -pm 1",
                       "persistence mode is off: the driver stops when nobody uses the GPU, and the "
                       "next start waits for it");
+    check_compute_mode(report, device, host != NULL);
     if (device_number(device, DEVICE_MIG_ENABLED, 0) == 1)
         report_add(report, FINDING_NOTE, "mig", "MIG is on: jobs run on its instances");
     if (device_number(device, DEVICE_UNIFIED_MEMORY, 0) == 1)

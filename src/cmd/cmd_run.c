@@ -17,6 +17,8 @@ struct settings {
     uint64_t memory;
     bool exclusive;
     bool share;
+    bool multi_user;
+    bool exclusive_process;
     double timeout;
     double grace;
     uint64_t reserve;
@@ -52,6 +54,15 @@ static const struct option_row options[] = {
      .offset = offsetof(struct settings, memory),
      .argument = "SIZE",
      .help = "Share, with at most this memory for all its processes (as --sm)"},
+    {.name = "multi-user",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct settings, multi_user),
+     .help = "Share it with jobs of other users, by one MPS server for all; root only"},
+    {.name = "exclusive-process",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct settings, exclusive_process),
+     .help = "Set that compute mode while the GPU is shared, so that nothing gets round MPS; root "
+             "only"},
     OPTION_JOB_WAIT(struct settings, job),
     {.name = "timeout",
      .kind = OPTION_DURATION,
@@ -160,6 +171,9 @@ static int run(const struct command *command, int argc, char **argv)
         return usage_error(command, "which command shall it run?");
     if (settings.exclusive && (settings.share || settings.sm || settings.memory))
         return usage_error(command, "--exclusive goes with none of --share, --sm and --mem");
+    if ((settings.multi_user || settings.exclusive_process) && !settings.share)
+        return usage_error(command, "--%s goes with --share",
+                           settings.multi_user ? "multi-user" : "exclusive-process");
     double percent = 0;
     if (settings.sm && !parse_percent(settings.sm, &percent))
         return usage_error(command, "--sm: '%s' is no percentage such as 25%%", settings.sm);
@@ -180,6 +194,8 @@ static int run(const struct command *command, int argc, char **argv)
         .gpu_count = (unsigned)settings.gpu_count,
         .sm_percent = percent,
         .memory_bytes = settings.memory,
+        .multi_user = settings.multi_user,
+        .exclusive_process = settings.exclusive_process,
         .timeout = settings.timeout,
         .grace = settings.grace,
         .reserve_bytes = settings.reserve,

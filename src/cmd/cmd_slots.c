@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cmd/common.h"
 #include "cmd/job.h"
+#include "counter/compute_mode.h"
 #include "share/gpus.h"
 #include "share/place.h"
 #include "share/slot.h"
@@ -33,23 +34,34 @@ struct slots {
 
 static uint64_t free_memory(const struct slot_gpu *gpu, const struct slot_use *use)
 {
-    return use->exclusive || use->memory_bytes > gpu->memory_bytes
+    return use->exclusive || gpu->compute_mode == COMPUTE_PROHIBITED ||
+                   use->memory_bytes > gpu->memory_bytes
                ? 0
                : gpu->memory_bytes - use->memory_bytes;
 }
 
-static double free_percent(const struct slot_use *use)
+static double free_percent(const struct slot_gpu *gpu, const struct slot_use *use)
 {
-    return use->exclusive ? 0 : 100 - use->sm_percent;
+    return use->exclusive || gpu->compute_mode == COMPUTE_PROHIBITED ? 0 : 100 - use->sm_percent;
+}
+
+/* For a job. */
+static const char *mode_meaning(enum compute_mode mode)
+{
+    return mode == COMPUTE_SHARED       ? ""
+           : mode == COMPUTE_PROHIBITED ? "; compute mode PROHIBITED: no job can use it"
+                                        : "; compute mode EXCLUSIVE_PROCESS: for one process, or "
+                                          "jobs that share";
 }
 
 static void write_gpu_text(const struct slots *slots, const struct slot_gpu *gpu,
                            struct strbuf *out)
 {
     struct slot_use use = slot_use(slots->leases, slots->lease_count, gpu->uuid);
-    strbuf_printf(out, "%s  free: %g %% of the SMs, %.1f GiB%s%s\n", gpu->uuid, free_percent(&use),
-                  (double)free_memory(gpu, &use) / GIBI,
-                  gpu->occupant[0] ? "; without a slot: " : "", gpu->occupant);
+    strbuf_printf(out, "%s  free: %g %% of the SMs, %.1f GiB%s%s%s\n", gpu->uuid,
+                  free_percent(gpu, &use), (double)free_memory(gpu, &use) / GIBI,
+                  gpu->occupant[0] ? "; without a slot: " : "", gpu->occupant,
+                  mode_meaning(gpu->compute_mode));
     for (size_t i = 0; i < slots->lease_count; i++) {
         const struct slot_lease *lease = &slots->leases[i];
         if (strcmp(lease->uuid, gpu->uuid) != 0)
@@ -57,8 +69,9 @@ static void write_gpu_text(const struct slots *slots, const struct slot_gpu *gpu
         strbuf_printf(out, "  %-24s PID %-8d", lease->name,
                       (int)(lease->job.pid ? lease->job.pid : lease->holder.pid));
         if (lease->mode == SLOT_SHARED)
-            strbuf_printf(out, " %g %% of the SMs, %.1f GiB,", lease->sm_percent,
-                          (double)lease->memory_bytes / GIBI);
+            strbuf_printf(out, " %g %% of the SMs, %.1f GiB,%s", lease->sm_percent,
+                          (double)lease->memory_bytes / GIBI,
+                          lease->multi_user ? " with other users," : "");
         else
             strbuf_puts(out, " exclusive,");
         strbuf_printf(out, " for %.0f s\n", clock_realtime() - lease->since);
@@ -101,11 +114,13 @@ static void write_gpu_json(const struct slots *slots, const struct slot_gpu *gpu
     json_key(json, "uuid");
     json_add_text(json, gpu->uuid);
     json_key(json, "free_sm_percent");
-    json_add_number(json, free_percent(&use));
+    json_add_number(json, free_percent(gpu, &use));
     json_key(json, "free_memory_bytes");
     json_add_integer(json, (int64_t)free_memory(gpu, &use));
     json_key(json, "memory_bytes");
     json_add_integer(json, (int64_t)gpu->memory_bytes);
+    json_key(json, "compute_mode");
+    json_add_text(json, compute_mode_name(gpu->compute_mode));
     json_key(json, "without_slot");
     json_add_text_or_null(json, gpu->occupant);
     json_key(json, "leases");

@@ -84,6 +84,8 @@ size_t gpus_list(struct monitor *monitor, struct slot_table *slots, const char *
                        sample_get(&reading->sample, METRIC_MEMORY_RESERVED, 0) -
                        (double)GPUS_FREE_BYTES;
         gpu->memory_bytes = bytes > 0 ? (uint64_t)bytes : 0;
+        gpu->compute_mode =
+            (enum compute_mode)device_number(device, DEVICE_COMPUTE_MODE, COMPUTE_SHARED);
         find_occupant(monitor, reading, run, leases, lease_count, gpu);
     }
     free(leases);

@@ -157,7 +157,8 @@ int mps_ask(const struct mps *mps, const char *command, struct strbuf *answer)
     snprintf(pipe, sizeof(pipe), "CUDA_MPS_PIPE_DIRECTORY=%s", mps->pipe);
     snprintf(log, sizeof(log), "CUDA_MPS_LOG_DIRECTORY=%s", mps->log);
     snprintf(line, sizeof(line), "%s\n", command);
-    CLEANUP_FREE char **environment = spawn_environment((const char *[]){pipe, log, NULL});
+    CLEANUP_FREE char **environment =
+        spawn_environment((const char *[]){pipe, log, MPS_PROTOCOL, NULL});
     if (!environment)
         return -ENOMEM;
     const struct spawn spawn = {

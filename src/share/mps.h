@@ -20,6 +20,7 @@ struct mps {
     char pipe[200];
     char log[200];
     char program[256];
+    bool multi_user; /* to be set before mps_start(): one server for all users, which takes root */
     double patience; /* seconds, for an answer */
     int lock_fd;
 };
@@ -77,8 +78,9 @@ void mps_look(const struct mps *mps, struct mps_view *ret);
 bool mps_has_client(const struct mps_view *view, pid_t pid);
 bool mps_has_fault(const struct mps_view *view);
 
-/* Under the lock. Starts the daemon where none answers; one that is silent is killed first, and
- * what a dead one left is cleared. Returns 0 or −errno with `failure` filled. */
+/* Under the lock. Starts the daemon where none answers; one that is silent or serves other users
+ * than it should is ended first, and what a dead one left is cleared. Returns 0 or −errno with
+ * `failure` filled. */
 MUST_CHECK int mps_start(struct mps *mps, struct counter_failure *failure);
 
 /* Under the lock. Bounds what later clients can have, whatever their environment says: for the

@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/spawn.h"
 #include "share/mps_internal.h"
 #include "share/place.h"
 
+static const char MULTI_USER[] = "-multiuser-server";
 static const double START_PATIENCE = 10;
 static const double READY_PATIENCE = 5;
 static const double QUIT_PATIENCE = 3;
@@ -99,13 +101,13 @@ static int launch(const struct mps *mps, struct counter_failure *failure)
     snprintf(log, sizeof(log), "CUDA_MPS_LOG_DIRECTORY=%s", mps->log);
     snprintf(device, sizeof(device), "CUDA_VISIBLE_DEVICES=%s", mps->uuid);
     /* The daemon passes its own limits on to servers: those of whoever starts it are not meant. */
-    CLEANUP_FREE char **environment =
-        spawn_environment((const char *[]){pipe, log, device, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
-                                           "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", NULL});
+    CLEANUP_FREE char **environment = spawn_environment(
+        (const char *[]){pipe, log, device, MPS_PROTOCOL, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+                         "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", NULL});
     if (!environment)
         return -ENOMEM;
     const struct spawn spawn = {
-        .argv = (const char *[]){mps->program, "-d", NULL},
+        .argv = (const char *[]){mps->program, "-d", mps->multi_user ? MULTI_USER : NULL, NULL},
         .envp = environment,
         .patience = START_PATIENCE,
     };
@@ -143,12 +145,51 @@ static int await_ready(const struct mps *mps, struct counter_failure *failure)
         mps->uuid, mps->log);
 }
 
+/* As its command line says. */
+static bool is_multi_user(pid_t daemon)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)daemon);
+    ssize_t length = file_read(path, line, sizeof(line));
+    for (ssize_t at = 0; at < length; at += (ssize_t)strlen(line + at) + 1)
+        if (strcmp(line + at, MULTI_USER) == 0)
+            return true;
+    return false;
+}
+
+/* The sockets are open to all users, and another user's client would make a daemon that serves one
+ * take its server down: so nobody else comes near them, unless all may. */
+static int set_door(const struct mps *mps, struct counter_failure *failure)
+{
+    mode_t mode = mps->multi_user ? 0711 : 0700;
+    char path[sizeof(mps->pipe)], closed[256];
+    if (chmod(mps->pipe, mode) < 0 || chmod(mps->folder, mode) < 0)
+        return share_fail(failure, -errno, "", "%s: %s", mps->folder, strerror(errno));
+    if (!mps->multi_user)
+        return 0;
+    memcpy(path, mps->folder, sizeof(mps->folder));
+    /* The run folder is a folder "share" below one of ours. */
+    for (int i = 0; i < 3; i++) {
+        *strrchr(path, '/') = '\0';
+        if (chmod(path, mode) < 0)
+            return share_fail(failure, -errno, "", "%s: %s", path, strerror(errno));
+    }
+    if (!place_find_closed(mps->pipe, true, closed, sizeof(closed)))
+        return 0;
+    return share_fail(failure, -EACCES,
+                      "Open it (chmod), or set ROOFTOP_RUNTIME_DIR to another folder.",
+                      "the folder %s is closed to other users, so that they could not reach MPS in "
+                      "%s",
+                      closed, mps->pipe);
+}
+
 int mps_start(struct mps *mps, struct counter_failure *failure)
 {
     *failure = (struct counter_failure){0};
     struct mps_view view;
     mps_look(mps, &view);
-    if (view.state == MPS_READY && !mps_has_fault(&view))
+    if (view.state == MPS_READY && !mps_has_fault(&view) &&
+        is_multi_user(view.daemon) == mps->multi_user)
         return 0;
     if (!has_shared_memory())
         return share_fail(
@@ -163,7 +204,9 @@ int mps_start(struct mps *mps, struct counter_failure *failure)
                           mps->uuid, (int)view.daemon);
     clear_pipe_folder(mps);
     keep_old_logs(mps);
-    r = launch(mps, failure);
+    r = set_door(mps, failure);
+    if (r == 0)
+        r = launch(mps, failure);
     return r < 0 ? r : await_ready(mps, failure);
 }
 

@@ -3,6 +3,9 @@
 
 #include "share/mps.h"
 
+/* The protocol that all versions speak: a later one is chosen by this variable or an option. */
+#define MPS_PROTOCOL "CUDA_MPS_PROTOCOL_VERSION=2"
+
 /* The daemon of the pid file, where it is one; 0 otherwise. */
 pid_t mps_daemon_pid(const struct mps *mps);
 /* The first number of the text at or behind `*text`, which is moved behind it; false where none is.

@@ -50,6 +50,7 @@ static void shape_request(struct run *run, bool shared)
         .sm_percent = options->sm_percent > 0 ? options->sm_percent : USUAL_SM_PERCENT,
         .memory_bytes = options->memory_bytes,
         .beside = options->beside,
+        .multi_user = options->multi_user,
         .name = options->name ? options->name : options->command[0],
     };
     /* Where no memory is asked for it goes with the SMs. */
@@ -86,64 +87,12 @@ static int take_slot(struct run *run, bool shared, struct counter_failure *failu
     }
 }
 
-/* The largest slots of a GPU bound what any program on it can have. */
-static int set_limits(struct run *run, struct counter_failure *failure)
-{
-    struct slot_lease *leases;
-    size_t count;
-    int r = slot_list(run->slots, &leases, &count);
-    if (r < 0)
-        return share_fail(failure, r, "", "the leases cannot be read: %s", strerror(-r));
-    struct slot_use use = slot_use(leases, count, run->mps.uuid);
-    free(leases);
-    const struct mps_limits limits = {
-        .sm_percent = use.largest_sm_percent,
-        .memory_bytes = use.largest_memory_bytes,
-    };
-    return mps_limit(&run->mps, &limits, failure);
-}
-
-static int start_mps(struct run *run, struct counter_failure *failure)
-{
-    int r = mps_open(&run->mps, run->folder, run->gpus[run->grant.gpus[0]].uuid, failure);
-    if (r < 0)
-        return r;
-    run->has_mps = true;
-    r = mps_lock(&run->mps);
-    if (r < 0)
-        share_fail(failure, r, "", "another rooftop holds the MPS daemon of %s: %s", run->mps.uuid,
-                   strerror(-r));
-    if (r == 0)
-        r = mps_start(&run->mps, failure);
-    if (r == 0)
-        r = set_limits(run, failure);
-    mps_unlock(&run->mps);
-    return r;
-}
-
-/* Whoever leaves a GPU last stops its daemon. */
-static void leave_mps(struct run *run)
-{
-    struct slot_lease *leases;
-    size_t count;
-    if (!run->has_mps || mps_lock(&run->mps) < 0)
-        return;
-    if (slot_list(run->slots, &leases, &count) == 0) {
-        struct slot_use use = slot_use(leases, count, run->mps.uuid);
-        free(leases);
-        if (use.shared == 0 && mps_stop(&run->mps) < 0)
-            run_say(run, "the MPS daemon of %s does not end", run->mps.uuid);
-    }
-    mps_close(&run->mps);
-    run->has_mps = false;
-}
-
 static void leave(struct run *run)
 {
     if (run->grant.id)
         slot_release(run->slots, run->grant.id);
     run->grant.id = 0;
-    leave_mps(run);
+    run_leave_mps(run);
 }
 
 static int enter_shared(struct run *run, struct counter_failure *failure)
@@ -155,7 +104,7 @@ static int enter_shared(struct run *run, struct counter_failure *failure)
         .sm_percent = run->request.sm_percent,
         .memory_bytes = run->request.memory_bytes,
     };
-    r = start_mps(run, failure);
+    r = run_start_mps(run, failure);
     run->shared = r == 0;
     if (r < 0)
         leave(run);
@@ -175,7 +124,13 @@ static int enter(struct run *run, struct counter_failure *failure)
             return r;
         run_say(run, "no MPS, so it has the GPU to itself: %s", failure->reason);
     }
-    return take_slot(run, false, failure);
+    int r = take_slot(run, false, failure);
+    for (size_t i = 0; r == 0 && i < run->grant.count; i++)
+        if (run->gpus[run->grant.gpus[i]].compute_mode != COMPUTE_SHARED)
+            run_say(run,
+                    "%s has the compute mode EXCLUSIVE_PROCESS: one process of the job can use it",
+                    run->gpus[run->grant.gpus[i]].uuid);
+    return r;
 }
 
 /* ---- faults ---- */
@@ -240,7 +195,7 @@ static int watch_until_done(struct run *run, struct counter_failure *failure)
             run->account->attempts > run->options->victim_retries)
             return 0;
         run_say(run, "%s; trying again", run->account->note);
-        r = start_mps(run, failure);
+        r = run_start_mps(run, failure);
         if (r < 0)
             return r;
     }
@@ -291,12 +246,20 @@ enum run_result run_job(const struct run_options *options, struct account *ret,
             "own, and a CUDA process reaches one daemon only");
         return RUN_WRONG;
     }
+    if ((options->multi_user || options->exclusive_process) && geteuid() != 0) {
+        share_fail(failure, -EPERM, "Leave it out: jobs of this user share all the same.",
+                   "only root can ask for %s",
+                   options->multi_user ? "--multi-user: the MPS server would be root's"
+                                       : "--exclusive-process: it changes a setting of the GPU");
+        return RUN_NO_GPU;
+    }
     struct run *run = calloc(1, sizeof(*run));
     if (!run)
         return RUN_FAILED;
     run->options = options;
     run->account = ret;
     run_block_signals();
+    run_restore_modes(run);
     int r = gpus_open(&run->monitor, options->source, options->gpus, options->clock, failure);
     enum run_result result = r == -EINVAL ? RUN_WRONG
                              : r < 0      ? run_plainly(run, failure)

@@ -30,7 +30,9 @@ struct run_options {
     double wait;            /* for a slot, seconds; 0: not at all */
     unsigned victim_retries;
     bool beside;
-    bool needs_gpu; /* without one it is not run at all */
+    bool multi_user;        /* shared: with other users' jobs; root only */
+    bool exclusive_process; /* shared: in that compute mode; root only */
+    bool needs_gpu;         /* without one it is not run at all */
     const char *const *command;
     /* One sentence at a time, while it runs. */
     void (*say)(const char *text);

@@ -45,6 +45,14 @@ struct run {
 
 void run_say(const struct run *run, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* run_mps.c: the MPS daemon of the GPU that was granted, with the limits of all its slots. Returns
+ * 0 or −errno with `failure` filled. */
+MUST_CHECK int run_start_mps(struct run *run, struct counter_failure *failure);
+/* run_mps.c: behind the release of the lease. */
+void run_leave_mps(struct run *run);
+/* run_mps.c: sets back the compute modes that a killed rooftop has left. */
+void run_restore_modes(struct run *run);
+
 /* run_watch.c: blocks the signals that it handles. The driver's library starts threads of its own,
  * and one that does not block a signal could take it: call this before the library is opened. */
 void run_block_signals(void);

@@ -64,9 +64,10 @@ static bool parse_lease(const char *line, struct slot_lease *ret)
     int found = sscanf(line, "%" SCNu64 " %95s %c %lf %" SCNu64 " %d %llu %d %llu %u %lf %n",
                        &ret->id, ret->uuid, &mode, &ret->sm_percent, &ret->memory_bytes, &holder,
                        &ret->holder.start, &job, &ret->job.start, &user, &ret->since, &name);
-    if (found != 11 || name == 0 || (mode != 'x' && mode != 's'))
+    if (found != 11 || name == 0 || !strchr("xsm", mode))
         return false;
     ret->mode = mode == 'x' ? SLOT_EXCLUSIVE : SLOT_SHARED;
+    ret->multi_user = mode == 'm';
     ret->holder.pid = holder;
     ret->job.pid = job;
     ret->user = user;
@@ -104,13 +105,17 @@ static int load(struct slot_table *table)
     return r;
 }
 
+static char letter_of(const struct slot_lease *lease)
+{
+    return lease->mode == SLOT_EXCLUSIVE ? 'x' : lease->multi_user ? 'm' : 's';
+}
+
 static void add_lease(struct strbuf *out, const struct slot_lease *lease)
 {
     strbuf_printf(out, "%" PRIu64 " %s %c %.9g %" PRIu64 " %d %llu %d %llu %u %.3f %s\n", lease->id,
-                  lease->uuid, lease->mode == SLOT_EXCLUSIVE ? 'x' : 's', lease->sm_percent,
-                  lease->memory_bytes, (int)lease->holder.pid, lease->holder.start,
-                  (int)lease->job.pid, lease->job.start, (unsigned)lease->user, lease->since,
-                  lease->name);
+                  lease->uuid, letter_of(lease), lease->sm_percent, lease->memory_bytes,
+                  (int)lease->holder.pid, lease->holder.start, (int)lease->job.pid,
+                  lease->job.start, (unsigned)lease->user, lease->since, lease->name);
 }
 
 static int put_in_place(const struct slot_table *table, const struct strbuf *text)
@@ -203,6 +208,17 @@ static int find_room(const struct slot_table *table, const struct slot_request *
 {
     struct slot_use use = slot_use(table->leases, table->count, gpu->uuid);
     const struct slot_lease *holder = holder_of(table, gpu->uuid);
+    if (gpu->compute_mode == COMPUTE_PROHIBITED)
+        return share_fail(failure, -EBUSY, "As root: nvidia-smi -c DEFAULT, with -i and the GPU.",
+                          "nobody may use %s: its compute mode is PROHIBITED", gpu->uuid);
+    if (gpu->occupant[0] && gpu->compute_mode != COMPUTE_SHARED)
+        return share_fail(
+            failure, -EBUSY,
+            "Wait for it to end, or as root: nvidia-smi -c DEFAULT, with -i and the "
+            "GPU.",
+            "%s is in use by %s, and its compute mode EXCLUSIVE_PROCESS admits nobody "
+            "beside it",
+            gpu->uuid, gpu->occupant);
     if (gpu->occupant[0] && !request->beside)
         return share_fail(failure, -EBUSY, "Wait for it to end, or go beside it with --beside.",
                           "%s is in use by %s, which has no slot", gpu->uuid, gpu->occupant);
@@ -213,6 +229,13 @@ static int find_room(const struct slot_table *table, const struct slot_request *
                           use.exclusive > 0 ? ", which does not share it" : "");
     if (request->mode == SLOT_EXCLUSIVE)
         return 0;
+    if (holder && holder->multi_user != request->multi_user)
+        return share_fail(
+            failure, -EBUSY, "Wait for the jobs there to end, or ask for what they have.",
+            holder->multi_user
+                ? "%s is shared by several users (--multi-user), as '%s' (PID %d) asked"
+                : "%s is shared by one user, as '%s' (PID %d) asked",
+            gpu->uuid, holder->name, (int)holder->holder.pid);
     if (request->memory_bytes > gpu->memory_bytes)
         return share_fail(failure, -E2BIG, "", "%.2f GiB are more than %s can give (%.2f GiB)",
                           gib(request->memory_bytes), gpu->uuid, gib(gpu->memory_bytes));
@@ -276,6 +299,7 @@ static void write_grant(struct slot_table *table, const struct slot_request *req
         *lease = (struct slot_lease){
             .id = grant->id,
             .mode = request->mode,
+            .multi_user = request->multi_user,
             .sm_percent = request->mode == SLOT_SHARED ? request->sm_percent : 100,
             .memory_bytes = request->mode == SLOT_SHARED ? request->memory_bytes
                                                          : gpus[grant->gpus[i]].memory_bytes,

@@ -19,6 +19,7 @@ struct slot_lease {
     uint64_t id; /* of the job: the same on each of its GPUs */
     char uuid[DEVICE_TEXT_SIZE];
     enum slot_mode mode;
+    bool multi_user; /* shared only: its MPS server is for all users */
     double sm_percent;
     uint64_t memory_bytes;
     struct process_id holder;
@@ -33,6 +34,7 @@ struct slot_gpu {
     char uuid[DEVICE_TEXT_SIZE];
     uint64_t memory_bytes; /* that all leases together may have */
     char occupant[128];    /* a program that uses it without a lease, or "" */
+    enum compute_mode compute_mode;
 };
 
 struct slot_request {
@@ -41,6 +43,7 @@ struct slot_request {
     double sm_percent;     /* shared only */
     uint64_t memory_bytes; /* shared only */
     bool beside;           /* programs without a lease do not matter */
+    bool multi_user;       /* shared only */
     const char *name;
 };
 
