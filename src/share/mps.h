@@ -12,7 +12,7 @@
 #include "base/util.h"
 #include "counter/counter.h"
 
-enum { MPS_SERVERS = 8, MPS_CLIENTS = 256 };
+enum { MPS_SERVERS = 8, MPS_CLIENTS = 256, MPS_PARTITION_SIZE = 160 };
 
 struct mps {
     char uuid[DEVICE_TEXT_SIZE];
@@ -21,7 +21,9 @@ struct mps {
     char log[200];
     char program[256];
     bool multi_user; /* to be set before mps_start(): one server for all users, which takes root */
-    double patience; /* seconds, for an answer */
+    bool want_partitions; /* to be set likewise: static ones, where its version has them */
+    bool has_partitions;  /* set by mps_start(): each client must name its partition */
+    double patience;      /* seconds, for an answer */
     int lock_fd;
 };
 
@@ -56,6 +58,9 @@ struct mps_view {
 struct mps_limits {
     double sm_percent;     /* above 0, up to 100 */
     uint64_t memory_bytes; /* of each process; 0: none */
+    /* As CUDA_MPS_SM_PARTITION names it: these SMs are the client's alone, and the percentage does
+     * not count. "": none. */
+    char partition[MPS_PARTITION_SIZE];
 };
 
 /* Names the folders and finds the program; starts nothing.
@@ -88,6 +93,14 @@ MUST_CHECK int mps_start(struct mps *mps, struct counter_failure *failure);
  * Returns 0, or −errno with `failure` filled. */
 MUST_CHECK int mps_limit(const struct mps *mps, const struct mps_limits *limits,
                          struct counter_failure *failure);
+
+/* Under the lock, where there are partitions. Makes one of so much of the GPU, in whole chunks and
+ * rounded down, but one at least; fills `limits->partition`. It counts only when it was read back.
+ * Returns 0, or −errno with `failure` filled: -EBUSY: too few chunks are left. */
+MUST_CHECK int mps_take_partition(const struct mps *mps, uint64_t lease, struct mps_limits *limits,
+                                  struct counter_failure *failure);
+/* Under the lock. Removes the partitions whose lease is not among these. */
+void mps_sweep_partitions(const struct mps *mps, const uint64_t *leases, size_t lease_count);
 
 /* Asks the server to drop the client: a busy client that is killed outright leaves the server in
  * no defined state. Returns 0 where it was a client. */

@@ -17,6 +17,7 @@
 #include "share/place.h"
 
 static const char MULTI_USER[] = "-multiuser-server";
+static const char STATIC_PARTITIONS[] = "-S";
 static const double START_PATIENCE = 10;
 static const double READY_PATIENCE = 5;
 static const double QUIT_PATIENCE = 3;
@@ -94,7 +95,7 @@ static void first_line(const struct strbuf *text, char *ret, size_t size)
     snprintf(ret, size, "%.*s", (int)strcspn(strbuf_text(text), "\n"), strbuf_text(text));
 }
 
-static int launch(const struct mps *mps, struct counter_failure *failure)
+static int launch(const struct mps *mps, bool partitions, struct counter_failure *failure)
 {
     char pipe[sizeof(mps->pipe) + 32], log[sizeof(mps->log) + 32], device[128];
     snprintf(pipe, sizeof(pipe), "CUDA_MPS_PIPE_DIRECTORY=%s", mps->pipe);
@@ -106,11 +107,17 @@ static int launch(const struct mps *mps, struct counter_failure *failure)
                          "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", NULL});
     if (!environment)
         return -ENOMEM;
+    const char *argv[5] = {mps->program, "-d"};
+    size_t count = 2;
     const struct spawn spawn = {
-        .argv = (const char *[]){mps->program, "-d", mps->multi_user ? MULTI_USER : NULL, NULL},
+        .argv = argv,
         .envp = environment,
         .patience = START_PATIENCE,
     };
+    if (mps->multi_user)
+        argv[count++] = MULTI_USER;
+    if (partitions)
+        argv[count++] = STATIC_PARTITIONS;
     struct strbuf said = {0};
     int status = 0;
     int r = spawn_run(&spawn, &said, &status);
@@ -146,13 +153,13 @@ static int await_ready(const struct mps *mps, struct counter_failure *failure)
 }
 
 /* As its command line says. */
-static bool is_multi_user(pid_t daemon)
+static bool has_option(pid_t daemon, const char *option)
 {
     char path[64], line[512];
     snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)daemon);
     ssize_t length = file_read(path, line, sizeof(line));
     for (ssize_t at = 0; at < length; at += (ssize_t)strlen(line + at) + 1)
-        if (strcmp(line + at, MULTI_USER) == 0)
+        if (strcmp(line + at, option) == 0)
             return true;
     return false;
 }
@@ -183,14 +190,31 @@ static int set_door(const struct mps *mps, struct counter_failure *failure)
                       closed, mps->pipe);
 }
 
+/* It can be left as it is. */
+static bool fits(const struct mps *mps, const struct mps_view *view)
+{
+    return view->state == MPS_READY && !mps_has_fault(view) &&
+           has_option(view->daemon, MULTI_USER) == mps->multi_user &&
+           (mps->want_partitions || !has_option(view->daemon, STATIC_PARTITIONS));
+}
+
+static int start_anew(struct mps *mps, bool partitions, struct counter_failure *failure)
+{
+    clear_pipe_folder(mps);
+    keep_old_logs(mps);
+    int r = launch(mps, partitions, failure);
+    return r < 0 ? r : await_ready(mps, failure);
+}
+
 int mps_start(struct mps *mps, struct counter_failure *failure)
 {
     *failure = (struct counter_failure){0};
     struct mps_view view;
     mps_look(mps, &view);
-    if (view.state == MPS_READY && !mps_has_fault(&view) &&
-        is_multi_user(view.daemon) == mps->multi_user)
+    if (fits(mps, &view)) {
+        mps->has_partitions = has_option(view.daemon, STATIC_PARTITIONS);
         return 0;
+    }
     if (!has_shared_memory())
         return share_fail(
             failure, -ENOENT,
@@ -202,12 +226,17 @@ int mps_start(struct mps *mps, struct counter_failure *failure)
         return share_fail(failure, r, "",
                           "the MPS daemon of %s (PID %d) does not answer and cannot be ended",
                           mps->uuid, (int)view.daemon);
-    clear_pipe_folder(mps);
-    keep_old_logs(mps);
+    mps_forget_partitions(mps);
     r = set_door(mps, failure);
-    if (r == 0)
-        r = launch(mps, failure);
-    return r < 0 ? r : await_ready(mps, failure);
+    if (r < 0)
+        return r;
+    /* A version that should have partitions and does not show them is used without. */
+    mps->has_partitions = mps->want_partitions && mps_knows_partitions(mps) &&
+                          start_anew(mps, true, failure) == 0 && mps_has_partitions(mps);
+    if (mps->has_partitions)
+        return 0;
+    r = mps_stop(mps);
+    return r < 0 ? r : start_anew(mps, false, failure);
 }
 
 int mps_terminate(const struct mps *mps, pid_t client)

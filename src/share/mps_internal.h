@@ -8,6 +8,12 @@
 
 /* The daemon of the pid file, where it is one; 0 otherwise. */
 pid_t mps_daemon_pid(const struct mps *mps);
+/* mps_partition.c: the program's version has static partitions; the running daemon has them. */
+bool mps_knows_partitions(const struct mps *mps);
+bool mps_has_partitions(const struct mps *mps);
+/* Those of a daemon that has ended. */
+void mps_forget_partitions(const struct mps *mps);
+
 /* The first number of the text at or behind `*text`, which is moved behind it; false where none is.
  */
 bool mps_next_number(const char **text, uint64_t *ret);

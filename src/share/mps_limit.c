@@ -50,10 +50,13 @@ static int set_limits(const struct mps *mps, const struct mps_limits *limits, pi
     char whose[24] = "", order[96], question[96];
     if (server)
         snprintf(whose, sizeof(whose), " %d", (int)server);
-    snprintf(order, sizeof(order), "set_%sactive_thread_percentage%s %g", kind, whose,
-             limits->sm_percent);
-    snprintf(question, sizeof(question), "get_%sactive_thread_percentage%s", kind, whose);
-    int r = set(mps, "SM limit", order, question, says_percent, limits, failure);
+    int r = 0;
+    if (!mps->has_partitions) {
+        snprintf(order, sizeof(order), "set_%sactive_thread_percentage%s %g", kind, whose,
+                 limits->sm_percent);
+        snprintf(question, sizeof(question), "get_%sactive_thread_percentage%s", kind, whose);
+        r = set(mps, "SM limit", order, question, says_percent, limits, failure);
+    }
     if (r < 0 || limits->memory_bytes == 0)
         return r;
     snprintf(order, sizeof(order), "set_%sdevice_pinned_mem_limit%s 0 %lluM", kind, whose,

@@ -9,6 +9,23 @@
 #include "share/place.h"
 #include "share/run_internal.h"
 
+/* The partitions of jobs that have gone are given back; `own` is gone too. */
+static void sweep(struct run *run, uint64_t own)
+{
+    struct slot_lease *leases;
+    size_t count, others = 0;
+    if (slot_list(run->slots, &leases, &count) < 0)
+        return;
+    uint64_t *ids = calloc(count + 1, sizeof(*ids));
+    for (size_t i = 0; ids && i < count; i++)
+        if (leases[i].id != own)
+            ids[others++] = leases[i].id;
+    if (ids)
+        mps_sweep_partitions(&run->mps, ids, others);
+    free(ids);
+    free(leases);
+}
+
 static int read_use(struct slot_table *slots, const char *uuid, struct slot_use *ret)
 {
     struct slot_lease *leases;
@@ -35,6 +52,22 @@ static int set_limits(struct run *run, struct counter_failure *failure)
     return mps_limit(&run->mps, &limits, failure);
 }
 
+/* Its SMs are a partition of its own where MPS makes one; else the percentage bounds them. */
+static int take_partition(struct run *run, struct counter_failure *failure)
+{
+    struct slot_use use;
+    run->limits.partition[0] = '\0';
+    if (!run->mps.has_partitions)
+        return 0;
+    sweep(run, run->grant.id);
+    int r = mps_take_partition(&run->mps, run->grant.id, &run->limits, failure);
+    if (r != -EPROTO || read_use(run->slots, run->mps.uuid, &use) < 0 || use.shared > 1)
+        return r;
+    run_say(run, "its SMs are no partition of its own: %s", failure->reason);
+    run->mps.want_partitions = false;
+    return mps_start(&run->mps, failure);
+}
+
 int run_start_mps(struct run *run, struct counter_failure *failure)
 {
     int r = mps_open(&run->mps, run->folder, run->gpus[run->grant.gpus[0]].uuid, failure);
@@ -42,6 +75,7 @@ int run_start_mps(struct run *run, struct counter_failure *failure)
         return r;
     run->has_mps = true;
     run->mps.multi_user = run->options->multi_user;
+    run->mps.want_partitions = true;
     r = mps_lock(&run->mps);
     if (r < 0)
         return share_fail(failure, r, "", "another rooftop holds the MPS daemon of %s: %s",
@@ -50,6 +84,8 @@ int run_start_mps(struct run *run, struct counter_failure *failure)
         r = mode_close(&run->mps, failure);
     if (r == 0)
         r = mps_start(&run->mps, failure);
+    if (r == 0)
+        r = take_partition(run, failure);
     if (r == 0)
         r = set_limits(run, failure);
     mps_unlock(&run->mps);
@@ -77,6 +113,8 @@ void run_leave_mps(struct run *run)
     struct slot_use use;
     if (!run->has_mps || mps_lock(&run->mps) < 0)
         return;
+    if (run->mps.has_partitions)
+        sweep(run, run->grant.id);
     if (read_use(run->slots, run->mps.uuid, &use) == 0 && use.shared == 0)
         clear(run, &run->mps);
     mps_close(&run->mps);

@@ -276,18 +276,20 @@ static int set_up(struct run *run)
 }
 
 /* What tells CUDA of the slot. */
-static void describe_slot(const struct run *run, char variables[4][4400])
+static void describe_slot(const struct run *run, char variables[5][4400])
 {
     size_t used = (size_t)snprintf(variables[0], sizeof(variables[0]), "CUDA_VISIBLE_DEVICES=");
     for (size_t i = 0; i < run->account->gpu_count && used < sizeof(variables[0]); i++)
         used += (size_t)snprintf(variables[0] + used, sizeof(variables[0]) - used, "%s%s",
                                  i ? "," : "", run->account->gpus[i].device.text[DEVICE_UUID]);
     if (run->shared) {
-        snprintf(variables[1], sizeof(variables[1]), "CUDA_MPS_PIPE_DIRECTORY=%s", run->mps.pipe);
-        snprintf(variables[2], sizeof(variables[2]), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=%g",
+        snprintf(variables[1], sizeof(variables[1]), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=%g",
                  run->limits.sm_percent);
-        snprintf(variables[3], sizeof(variables[3]), "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=%lluM",
+        snprintf(variables[2], sizeof(variables[2]), "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=%lluM",
                  (unsigned long long)(run->limits.memory_bytes >> 20));
+        snprintf(variables[3], sizeof(variables[3]), "CUDA_MPS_SM_PARTITION%s%s",
+                 run->limits.partition[0] ? "=" : "", run->limits.partition);
+        snprintf(variables[4], sizeof(variables[4]), "CUDA_MPS_PIPE_DIRECTORY=%s", run->mps.pipe);
         return;
     }
     snprintf(variables[1], sizeof(variables[1]), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
@@ -297,11 +299,13 @@ static void describe_slot(const struct run *run, char variables[4][4400])
 
 static int start(struct run *run)
 {
-    char variables[4][4400];
+    char variables[5][4400];
     describe_slot(run, variables);
-    const char *changes[] = {variables[0], variables[1], variables[2], variables[3], NULL};
+    const char *changes[] = {
+        variables[0], variables[1], variables[2], variables[3], run->shared ? variables[4] : NULL,
+        NULL};
     return job_start(&run->job, run->options->command,
-                     run->account->gpu_count > 0 ? changes : changes + 4, run->slots,
+                     run->account->gpu_count > 0 ? changes : changes + 5, run->slots,
                      run->grant.id);
 }
 

@@ -30,12 +30,15 @@ bool verify_environment(const char *environment, size_t length, const char *pipe
     const char *folder = find_variable(environment, length, "CUDA_MPS_PIPE_DIRECTORY");
     const char *percent = find_variable(environment, length, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
     const char *memory = find_variable(environment, length, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+    const char *partition = find_variable(environment, length, "CUDA_MPS_SM_PARTITION");
     uint64_t bytes;
     if (!folder || strcmp(folder, pipe) != 0)
         snprintf(why, why_size, "its CUDA_MPS_PIPE_DIRECTORY is not the slot's");
     else if (!percent || atof(percent) <= 0 || atof(percent) > limits->sm_percent)
         snprintf(why, why_size, "its CUDA_MPS_ACTIVE_THREAD_PERCENTAGE is not the slot's %g",
                  limits->sm_percent);
+    else if (limits->partition[0] && (!partition || strcmp(partition, limits->partition) != 0))
+        snprintf(why, why_size, "its CUDA_MPS_SM_PARTITION is not the slot's");
     else if (limits->memory_bytes > 0 &&
              (!memory || !mps_find_size(memory, &bytes) || bytes > limits->memory_bytes))
         snprintf(why, why_size, "its CUDA_MPS_PINNED_DEVICE_MEM_LIMIT is not the slot's %.2f GiB",

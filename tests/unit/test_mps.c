@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -319,6 +320,128 @@ static void folders_that_cannot_serve(void **state)
     assert_non_null(strstr(stage->failure.reason, "nvidia-cuda-mps-control"));
 }
 
+static void static_partitions_where_the_version_has_them(void **state)
+{
+    static const char *const versions[] = {"13010", "13020"}; /* a name alone, and in a sentence */
+    struct stage *stage = *state;
+    stage->mps.want_partitions = true;
+    for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+        struct mps_limits limits = {.sm_percent = 25, .memory_bytes = 1ULL << 30};
+        struct mps_limits second = {.sm_percent = 80}, third = {.sm_percent = 4};
+        setenv("FAKE_MPS_VERSION", versions[i], 1);
+        assert_started(stage);
+        assert_true(stage->mps.has_partitions);
+        assert_int_equal(mps_take_partition(&stage->mps, 7, &limits, &stage->failure), 0);
+        assert_memory_equal(limits.partition, UUID, strlen(UUID));
+        assert_int_equal(limits.partition[strlen(UUID)], '/');
+        assert_int_equal(mps_limit(&stage->mps, &limits, &stage->failure), 0);
+        assert_int_equal(mps_take_partition(&stage->mps, 8, &second, &stage->failure), 0);
+        assert_string_not_equal(limits.partition, second.partition);
+        assert_int_equal(mps_take_partition(&stage->mps, 9, &third, &stage->failure), -EBUSY);
+        assert_non_null(strstr(stage->failure.reason, "1 of its 16 parts, and 0 are left"));
+        /* Lease 7 has gone. */
+        mps_sweep_partitions(&stage->mps, (const uint64_t[]){8}, 1);
+        assert_int_equal(mps_take_partition(&stage->mps, 9, &third, &stage->failure), 0);
+        assert_int_equal(mps_stop(&stage->mps), 0);
+    }
+    unsetenv("FAKE_MPS_VERSION");
+    assert_started(stage);
+    assert_false(stage->mps.has_partitions);
+}
+
+static void a_partition_in_use_is_given_back_later(void **state)
+{
+    struct stage *stage = *state;
+    struct mps_limits limits = {.sm_percent = 100}, next = {.sm_percent = 100};
+    struct mps_view view;
+    setenv("FAKE_MPS_VERSION", "13010", 1);
+    stage->mps.want_partitions = true;
+    assert_started(stage);
+    assert_int_equal(mps_take_partition(&stage->mps, 1, &limits, &stage->failure), 0);
+    setenv("CUDA_MPS_SM_PARTITION", limits.partition, 1);
+    pid_t client = start_client(stage, "spin 30");
+    unsetenv("CUDA_MPS_SM_PARTITION");
+    await_client(stage, client, &view);
+    mps_sweep_partitions(&stage->mps, NULL, 0);
+    assert_int_equal(mps_take_partition(&stage->mps, 2, &next, &stage->failure), -EBUSY);
+    kill(client, SIGKILL);
+    end_of(client);
+    double until = clock_monotonic() + PATIENCE;
+    int r;
+    do {
+        mps_sweep_partitions(&stage->mps, NULL, 0);
+        r = mps_take_partition(&stage->mps, 2, &next, &stage->failure);
+    } while (r == -EBUSY && clock_monotonic() < until);
+    assert_int_equal(r, 0);
+    unsetenv("FAKE_MPS_VERSION");
+}
+
+static void a_partition_counts_only_when_read_back(void **state)
+{
+    struct stage *stage = *state;
+    struct mps_limits limits = {.sm_percent = 25};
+    setenv("FAKE_MPS_VERSION", "13010", 1);
+    stage->mps.want_partitions = true;
+    /* A daemon that takes -S and knows nothing of it. */
+    script(stage, "lspart -> \"Unknown command \\\"lspart\\\"\"\n");
+    assert_started(stage);
+    assert_false(stage->mps.has_partitions);
+    assert_int_equal(mps_stop(&stage->mps), 0);
+    script(stage, "");
+    assert_started(stage);
+    assert_true(stage->mps.has_partitions);
+    script(stage, "sm_partition add -> \"GPU-1/Never\"\n");
+    assert_int_equal(mps_take_partition(&stage->mps, 1, &limits, &stage->failure), -EPROTO);
+    assert_string_equal(limits.partition, "");
+    script(stage, "sm_partition add -> \"Failed to fulfill the requested SM partition\"\n");
+    assert_int_equal(mps_take_partition(&stage->mps, 1, &limits, &stage->failure), -EPROTO);
+    assert_non_null(strstr(stage->failure.reason, "Failed to fulfill"));
+    unsetenv("FAKE_MPS_VERSION");
+}
+
+static void speaks_protocol_2_whatever_the_environment_says(void **state)
+{
+    struct stage *stage = *state;
+    struct mps_view view;
+    char command[512];
+    setenv("FAKE_MPS_VERSION", "13030", 1);
+    setenv("CUDA_MPS_PROTOCOL_VERSION", "3", 1);
+    assert_started(stage);
+    assert_int_equal(mps_stop(&stage->mps), 0);
+    /* One that somebody has started so in our folder. */
+    snprintf(command, sizeof(command),
+             "CUDA_MPS_PIPE_DIRECTORY=%s CUDA_MPS_LOG_DIRECTORY=%s %s -d -p 3", stage->mps.pipe,
+             stage->mps.log, getenv("ROOFTOP_MPS_CONTROL"));
+    assert_int_equal(system(command), 0);
+    do
+        mps_look(&stage->mps, &view);
+    while (view.daemon == 0);
+    pid_t foreign = view.daemon;
+    assert_int_equal(view.state, MPS_SILENT);
+    assert_started(stage);
+    mps_look(&stage->mps, &view);
+    assert_int_equal(view.state, MPS_READY);
+    assert_gone(foreign);
+    unsetenv("CUDA_MPS_PROTOCOL_VERSION");
+    unsetenv("FAKE_MPS_VERSION");
+}
+
+/* Whoever starts a daemon may be the one that has to reap it: a daemon's parent leaves it. */
+static void leaves_no_zombies(void **state)
+{
+    struct stage *stage = *state;
+    struct mps_view view;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    assert_started(stage);
+    pid_t client = start_client(stage, "spin 30");
+    await_client(stage, client, &view);
+    assert_int_equal(mps_stop(&stage->mps), 0);
+    assert_int_equal(end_of(client), 12);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
 static void only_whole_lines_are_pids(void **state)
 {
     (void)state;
@@ -362,6 +485,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_silent_daemon_is_replaced, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_daemon_that_fails_to_start, set_up, tear_down),
         cmocka_unit_test_setup_teardown(folders_that_cannot_serve, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(static_partitions_where_the_version_has_them, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_partition_in_use_is_given_back_later, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_partition_counts_only_when_read_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(speaks_protocol_2_whatever_the_environment_says, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(leaves_no_zombies, set_up, tear_down),
         cmocka_unit_test(only_whole_lines_are_pids),
         cmocka_unit_test(sizes_are_read_in_every_form),
     };
