@@ -231,7 +231,7 @@ static void look_at_server(const struct mps *mps, struct mps_server *server, str
     if (mps_ask(mps, command, &answer) == 0)
         snprintf(server->status, sizeof(server->status), "%.*s",
                  (int)strcspn(strbuf_text(&answer), "\n"), strbuf_text(&answer));
-    server->faulted = strstr(server->status, "FAULT") != NULL;
+    server->faulted = strstr(server->status, "FAULT") != NULL || !is_mps_process(server->pid);
 
     strbuf_clear(&answer);
     snprintf(command, sizeof(command), "get_client_list %d", (int)server->pid);

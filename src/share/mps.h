@@ -36,7 +36,7 @@ enum mps_state {
 
 struct mps_server {
     pid_t pid;
-    bool faulted; /* a client's fault has taken it down: newcomers must wait */
+    bool faulted; /* a client's fault has taken it down, and newcomers must wait; or it has died */
     char status[32];
 };
 

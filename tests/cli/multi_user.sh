@@ -56,6 +56,19 @@ expect_text err 'waiting for a slot: GPU-.* is shared by one user' "and says for
 wait $job
 result $? "the first has ended well"
 
+# Another user has a daemon of its own.
+mkdir -m 777 theirs theirs/pipe theirs/log
+theirs="$as_nobody env CUDA_MPS_PIPE_DIRECTORY=$PWD/theirs/pipe CUDA_MPS_LOG_DIRECTORY=$PWD/theirs/log CUDA_VISIBLE_DEVICES=GPU-00000000-0000-4000-8000-000000000001"
+$theirs "$ROOFTOP_MPS_CONTROL" -d
+await [ -e theirs/pipe/nvidia-cuda-mps-control.pid ]
+$theirs "$fake_job" start >/dev/null
+expect_exit 3 "another user's MPS server" $run -- touch ran
+expect_text err "in use by another MPS server, .* of $(id -nu 65534) \(PID [0-9]+\)" "is named with its user"
+(sleep 0.5; echo quit | $theirs "$ROOFTOP_MPS_CONTROL") &
+expect_exit 0 "it can be waited for" $run -q --wait 20 -- true
+expect_text err "waiting for a slot: .* of $(id -nu 65534)" "by name"
+wait
+
 # Where it is asked for.
 rm -f one end
 $run --multi-user --name root -- "$fake_job" touch one wait end >/dev/null 2>first.err &

@@ -60,6 +60,19 @@ wait
 [ ! -e ran ]
 result $? "none of those was run"
 
+# An MPS server of another daemon, without any client.
+mkdir -p away/pipe away/log
+away() { CUDA_MPS_PIPE_DIRECTORY=$PWD/away/pipe CUDA_MPS_LOG_DIRECTORY=$PWD/away/log CUDA_VISIBLE_DEVICES=$(head -n 1 gpu/devices) "$@"; }
+away "$ROOFTOP_MPS_CONTROL" -d
+await [ -e away/pipe/nvidia-cuda-mps-control.pid ]
+away "$fake_job" start
+expect_exit 3 "a GPU with another MPS server" $run --gpu 0 --share --mem 4G -- touch ran
+expect_text err 'in use by another MPS server, .* of [^ ]+ \(PID [0-9]+\), which has no slot' "and names it"
+(sleep 0.5; echo quit | away "$ROOFTOP_MPS_CONTROL") &
+expect_exit 0 "it can be waited for" $run -q --gpu 0 --share --mem 4G --wait 20 -- true
+expect_text err 'waiting for a slot: .* another MPS server' "by name"
+wait
+
 # Signals.
 $run -q --share --mem 4G -- "$fake_job" touch four spin 60 >/dev/null &
 job=$!

@@ -8,7 +8,7 @@
  *   touch FILE | wait FILE | sleep SECONDS
  *   seen COUNT        works until its GPU's processes were listed so many times more
  *   spin SECONDS      works meanwhile: ends with 10 where its server is at fault, 12 where it was
- *                     terminated
+ *                     terminated, 13 where the server ended without a word
  *   fault             an illegal access: ends with 11
  *   exit CODE
  *
@@ -27,7 +27,8 @@
 
 #include "gpu_folder.h"
 
-enum { CONTEXT_BYTES = 500 << 20, EXIT_VICTIM = 10, EXIT_FAULT = 11, EXIT_TERMINATED = 12 };
+enum { CONTEXT_BYTES = 500 << 20 };
+enum { EXIT_VICTIM = 10, EXIT_FAULT = 11, EXIT_TERMINATED = 12, EXIT_ALONE = 13 };
 
 static int server = -1; /* -1: without MPS */
 static int told_to_end[2] = {-1, -1};
@@ -126,8 +127,9 @@ static void look_at_server(double seconds)
     char answer[64] = "";
     ssize_t got = read(server, answer, sizeof(answer) - 1);
     bool fault = got > 0 && strncmp(answer, "fault", 5) == 0;
-    printf("%s\n", fault ? "fault of another" : "terminated");
-    leave(fault ? EXIT_VICTIM : EXIT_TERMINATED);
+    bool told = got > 0;
+    printf("%s\n", fault ? "fault of another" : told ? "terminated" : "server gone");
+    leave(fault ? EXIT_VICTIM : told ? EXIT_TERMINATED : EXIT_ALONE);
 }
 
 static void allocate(const char *text)

@@ -236,6 +236,32 @@ static void a_fault_is_seen_and_the_server_made_anew(void **state)
     end_of(stubborn);
 }
 
+static void a_dead_server_is_made_anew(void **state)
+{
+    struct stage *stage = *state;
+    struct mps_view view;
+    assert_started(stage);
+    pid_t client = start_client(stage, "sm");
+    assert_int_equal(end_of(client), 0);
+    mps_look(&stage->mps, &view);
+    assert_int_equal(view.server_count, 1);
+    assert_false(mps_has_fault(&view));
+    pid_t dead = view.servers[0].pid;
+    kill(dead, SIGKILL);
+    double until = clock_monotonic() + PATIENCE;
+    do
+        mps_look(&stage->mps, &view);
+    while (!mps_has_fault(&view) && clock_monotonic() < until);
+    assert_true(mps_has_fault(&view));
+    assert_started(stage);
+    client = start_client(stage, "spin 30");
+    await_client(stage, client, &view);
+    assert_false(mps_has_fault(&view));
+    assert_int_not_equal(view.servers[0].pid, dead);
+    assert_int_equal(mps_stop(&stage->mps), 0);
+    assert_int_equal(end_of(client), 12);
+}
+
 static void a_dead_daemon_is_cleared_away(void **state)
 {
     struct stage *stage = *state;
@@ -480,6 +506,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_limit_counts_only_when_read_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_fault_is_seen_and_the_server_made_anew, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_dead_server_is_made_anew, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_dead_daemon_is_cleared_away, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_daemon_that_dies_in_a_command, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_silent_daemon_is_replaced, set_up, tear_down),
