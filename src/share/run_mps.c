@@ -126,7 +126,7 @@ static void restore_mode(struct run *run, struct slot_table *slots, const char *
 {
     struct mps mps;
     struct slot_use use;
-    struct counter_failure failure;
+    struct counter_failure failure = {0};
     if (mps_open(&mps, folder, uuid, &failure) < 0 || mps_lock(&mps) < 0)
         return;
     if (mode_is_noted(&mps) && read_use(slots, uuid, &use) == 0 && use.shared == 0) {
@@ -140,7 +140,7 @@ static void restore_mode(struct run *run, struct slot_table *slots, const char *
 void run_restore_modes(struct run *run)
 {
     char folder[sizeof(run->folder)], path[sizeof(folder) + 8];
-    struct counter_failure failure;
+    struct counter_failure failure = {0};
     struct slot_table *slots;
     if (geteuid() != 0 || place_open(folder, sizeof(folder), &failure) < 0 ||
         slot_open(&slots, folder, &failure) < 0)
