@@ -7,6 +7,7 @@
 #include "cmd/common.h"
 #include "cmd/report.h"
 #include "jobs/host.h"
+#include "share/mps.h"
 #include "version.h"
 
 /* Of a live source: enough for rates and for counters that advance each 0.1 s; more frames while
@@ -329,6 +330,24 @@ static void check_all_metrics(struct report *report, const struct monitor *monit
     }
 }
 
+static void check_sharing(struct report *report)
+{
+    struct mps_program program;
+    report_section(report, NULL, "Sharing");
+    if (!mps_find_program(&program)) {
+        report_advise(report, FINDING_NOTE, "mps",
+                      "it comes with NVIDIA's driver (Debian: nvidia-cuda-mps)",
+                      "there is no nvidia-cuda-mps-control here: a job has a GPU to itself");
+        return;
+    }
+    report_add(report, FINDING_OK, "mps", "%s, version %d: the SMs of a slot are %s", program.path,
+               program.version, program.static_partitions ? "a static partition" : "a percentage");
+    if (!program.shared_memory)
+        report_advise(report, FINDING_NOTE, "shm",
+                      "in a container, mount the host's (docker: -v /dev/shm:/dev/shm)",
+                      "/dev/shm cannot be written, and MPS needs it");
+}
+
 /* `host` is NULL for a recording. */
 static int report_devices(const struct command *command, struct report *report,
                           struct monitor *monitor, struct seen *seen, const struct host *host)
@@ -340,6 +359,8 @@ static int report_devices(const struct command *command, struct report *report,
     for (size_t i = 0; i < monitor_count(monitor); i++)
         check_device(report, monitor_device(monitor, i), &seen[i], host);
     check_all_metrics(report, monitor, seen, host);
+    if (host)
+        check_sharing(report);
     return report_has_mend(report) ? EXIT_FAILED : EXIT_DONE;
 }
 

@@ -31,8 +31,7 @@ static bool is_program(const char *path)
     return access(path, X_OK) == 0;
 }
 
-/* In $ROOFTOP_MPS_CONTROL, or on the PATH. */
-static bool find_program(char *ret, size_t size)
+bool mps_find_path(char *ret, size_t size)
 {
     const char *named = secure_getenv("ROOFTOP_MPS_CONTROL");
     if (named && named[0]) {
@@ -78,7 +77,7 @@ int mps_open(struct mps *ret, const char *run, const char *uuid, struct counter_
     *failure = (struct counter_failure){0};
     struct mps mps = {.lock_fd = -1, .patience = ASK_PATIENCE};
     snprintf(mps.uuid, sizeof(mps.uuid), "%s", uuid);
-    if (!find_program(mps.program, sizeof(mps.program)))
+    if (!mps_find_path(mps.program, sizeof(mps.program)))
         return share_fail(failure, -ENOENT,
                           "It comes with NVIDIA's driver (Debian: nvidia-cuda-mps). Without it a "
                           "job has a GPU to itself.",

@@ -63,6 +63,17 @@ struct mps_limits {
     char partition[MPS_PARTITION_SIZE];
 };
 
+/* The program of MPS here. */
+struct mps_program {
+    char path[256];
+    int version;            /* 13000 of CUDA 13.0; 0: it does not say */
+    bool static_partitions; /* that version has them */
+    bool shared_memory;     /* /dev/shm can be written, which MPS needs */
+};
+
+/* False where there is none. Runs it for its version. */
+bool mps_find_program(struct mps_program *ret);
+
 /* Names the folders and finds the program; starts nothing.
  * Returns 0, or −errno with `failure` filled: -ENOENT: there is no nvidia-cuda-mps-control;
  * -ENAMETOOLONG: its sockets would not fit below `run`; -EACCES: a folder above is closed. */

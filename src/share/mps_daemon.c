@@ -83,8 +83,7 @@ static void keep_old_logs(const struct mps *mps)
     }
 }
 
-/* MPS keeps what servers and clients share in /dev/shm: a container may lack it. */
-static bool has_shared_memory(void)
+bool mps_has_shared_memory(void)
 {
     const char *folder = secure_getenv("ROOFTOP_SHM");
     return access(folder ? folder : "/dev/shm", W_OK | X_OK) == 0;
@@ -215,7 +214,7 @@ int mps_start(struct mps *mps, struct counter_failure *failure)
         mps->has_partitions = has_option(view.daemon, STATIC_PARTITIONS);
         return 0;
     }
-    if (!has_shared_memory())
+    if (!mps_has_shared_memory())
         return share_fail(
             failure, -ENOENT,
             "In a container, mount the host's /dev/shm (docker: -v /dev/shm:/dev/shm).",
@@ -231,8 +230,10 @@ int mps_start(struct mps *mps, struct counter_failure *failure)
     if (r < 0)
         return r;
     /* A version that should have partitions and does not show them is used without. */
-    mps->has_partitions = mps->want_partitions && mps_knows_partitions(mps) &&
-                          start_anew(mps, true, failure) == 0 && mps_has_partitions(mps);
+    struct mps_program program = {0};
+    mps->has_partitions = mps->want_partitions && mps_find_program(&program) &&
+                          program.static_partitions && start_anew(mps, true, failure) == 0 &&
+                          mps_has_partitions(mps);
     if (mps->has_partitions)
         return 0;
     r = mps_stop(mps);

@@ -8,8 +8,11 @@
 
 /* The daemon of the pid file, where it is one; 0 otherwise. */
 pid_t mps_daemon_pid(const struct mps *mps);
-/* mps_partition.c: the program's version has static partitions; the running daemon has them. */
-bool mps_knows_partitions(const struct mps *mps);
+/* In $ROOFTOP_MPS_CONTROL, or on the PATH. */
+bool mps_find_path(char *ret, size_t size);
+/* mps_daemon.c: MPS keeps what servers and clients share in /dev/shm: a container may lack it. */
+bool mps_has_shared_memory(void);
+/* mps_partition.c: the running daemon has static partitions. */
 bool mps_has_partitions(const struct mps *mps);
 /* Those of a daemon that has ended. */
 void mps_forget_partitions(const struct mps *mps);

@@ -28,12 +28,12 @@ struct row {
 };
 
 /* "CUDA MPS Control for Linux/Unix/QNX. Binary version: 13000" */
-bool mps_knows_partitions(const struct mps *mps)
+static int ask_version(const char *program)
 {
     struct strbuf said = {0};
     int status, version = 0;
     const struct spawn spawn = {
-        .argv = (const char *[]){mps->program, "-v", NULL},
+        .argv = (const char *[]){program, "-v", NULL},
         .envp = environ,
         .patience = VERSION_PATIENCE,
     };
@@ -43,7 +43,19 @@ bool mps_knows_partitions(const struct mps *mps)
             version = 0;
     }
     strbuf_free(&said);
-    return version >= FIRST_VERSION;
+    return version;
+}
+
+bool mps_find_program(struct mps_program *ret)
+{
+    struct mps_program found = {0};
+    if (!mps_find_path(found.path, sizeof(found.path)))
+        return false;
+    found.version = ask_version(found.path);
+    found.static_partitions = found.version >= FIRST_VERSION;
+    found.shared_memory = mps_has_shared_memory();
+    *ret = found;
+    return true;
 }
 
 /* The next row of the table; false behind its end. */

@@ -27,6 +27,16 @@ expect_exit 1 "doctor finds something to mend" "$ROOFTOP" doctor --source nvml
 expect_text out '^  mend  compute_mode  its compute mode is PROHIBITED' "and what"
 expect_text out '-> as root: nvidia-smi -i [0-9a-fA-F:.]+ -c DEFAULT$' "and how"
 
+doctor() { "$ROOFTOP" doctor --source nvml --format json >out; }
+doctor
+expect_text out 'nvidia-cuda-mps-control, version 13000: the SMs of a slot are a percentage"' "doctor on MPS"
+FAKE_MPS_VERSION=13010 doctor
+expect_text out 'version 13010: the SMs of a slot are a static partition"' "of a later version"
+ROOFTOP_SHM=/not/there doctor
+expect_text out '"/dev/shm cannot be written, and MPS needs it"' "without /dev/shm"
+ROOFTOP_MPS_CONTROL=/not/there doctor
+expect_text out '"there is no nvidia-cuda-mps-control here: a job has a GPU to itself"' "and without it"
+
 # One process at a time.
 set_mode 0 3
 "$ROOFTOP" doctor --source nvml >out
