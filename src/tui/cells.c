@@ -57,7 +57,8 @@ void cells_put(struct cells *cells, int x, int y, uint32_t character, enum style
     *cell = (struct cell){.character = character & CELL_CHARACTER_MASK, .style = style};
 }
 
-/* The next character of the text and its length in bytes; what cannot be shown becomes '?'. */
+/* The next character of the text and its length in bytes; what cannot be shown becomes '?', and
+ * what is left out 0. */
 static uint32_t next_character(const struct cells *cells, const char *text, size_t *ret_length)
 {
     const unsigned char *t = (const unsigned char *)text;
@@ -71,12 +72,14 @@ static uint32_t next_character(const struct cells *cells, const char *text, size
         return '?';
     uint32_t character = utf8_character(text, length);
     bool control = character < 0xA0;
+    if (character == 0xB0 && cells->charset == CHARSET_ASCII) /* "52 C" is clear without its sign */
+        return 0;
     return cells->charset == CHARSET_ASCII || control ? '?' : character;
 }
 
 static int character_width(uint32_t character)
 {
-    if (character < 0x7F)
+    if (character > 0 && character < 0x7F)
         return 1;
     return wcwidth((wchar_t)character);
 }

@@ -13,7 +13,7 @@ enum {
     COLUMN_GAP = 2,
     MAX_COLUMNS = 4,
     SIDE_WIDTH = 37,
-    SIDE_MIN_CHART = 44,
+    SIDE_MIN_CHART = 43, /* so that 80 columns have both */
     PROCESS_MIN_ROWS = 3,
     PROCESS_STEP = 4, /* the table grows in steps, so that the screen seldom moves */
 };

@@ -7,7 +7,8 @@
 #include "tui/format.h"
 #include "tui/panel.h"
 
-enum { NAME_WIDTH = 14, TEXT_WIDTH = 11, MIN_METER = 6, MIN_NAME = 7, LOSS_LINES = 4 };
+enum { NAME_WIDTH = 14, TEXT_WIDTH = 11, MIN_METER = 6, MIN_NAME = 7 };
+enum { LOSS_LINES = 4, NARROW_LOSS_LINES = 5, NARROW = 56 };
 
 void panel_meter(const struct panel_data *data, int x, int y, int width, const char *name,
                  double ratio, enum style style, const char *text)
@@ -201,7 +202,8 @@ int panel_waterfall(const struct panel_data *data, struct rect rect)
         panel_meter(data, rect.x, y++, rect.width, "achieved", NAN, STYLE_TEXT,
                     format_metric(sample, METRIC_ACHIEVED_FLOPS, text));
     /* The chart below stays where it is when the advice changes. */
-    int loss_end = y + LOSS_LINES < end ? y + LOSS_LINES : end;
+    int loss_end = y + (rect.width < NARROW ? NARROW_LOSS_LINES : LOSS_LINES);
+    loss_end = loss_end < end ? loss_end : end;
     if (y < end && worst != FALL_STEPS)
         put_loss(data, (struct rect){rect.x, y, rect.width, loss_end - y}, &fall, worst);
     return loss_end - rect.y;

@@ -149,6 +149,10 @@ static void shows_as_much_as_fits(void **state)
     assert_null(check(&input));
     assert_int_equal(layout.panel_count, 64);
 
+    input = (struct layout_input){.width = 80, .height = 24, .device_count = 1};
+    assert_null(check(&input));
+    assert_true(layout.panels[0].chart.width >= 40 && layout.panels[0].side.width > 30);
+
     input = (struct layout_input){.width = 80, .height = 24, .device_count = 64};
     assert_null(check(&input));
     assert_int_equal(count_form(FORM_ROW), layout.panel_count);
