@@ -54,7 +54,7 @@ for mode in waterfall pipes links power sol; do
     power) key=5 shows='mem. clock' ;;
     sol) key=1 shows='^100 ' ;;
     esac
-    press $key
+    press "$key"
     wait_for "$shows" "$mode"
     press n
     wait_without 'gemm-bf16-8192$' "$mode: to the next mark"
