@@ -68,7 +68,7 @@ def show_delays():
 def cost_of(interval, seconds):
     screen = Screen(["--interval", str(interval)])
     screen.watch(lambda s: compute(s) is not None).wait(10)
-    time.sleep(1)
+    time.sleep(0.3)
     pid = screen.process.pid
     cpu, drawn, begin = gpu.cpu_seconds(pid), screen.byte_count, time.time()
     time.sleep(seconds)
