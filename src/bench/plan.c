@@ -215,6 +215,12 @@ static int read_memory(struct parser *parser, const struct ini_place *place, con
     return 0;
 }
 
+static int read_profile(struct parser *parser, const struct ini_place *place, const char *value,
+                        struct ini_error *error)
+{
+    return copy_value(place, "profile", value, &parser->job->profile, error);
+}
+
 static int read_time(struct parser *parser, const struct ini_place *place, const char *value,
                      struct ini_error *error)
 {
@@ -259,6 +265,7 @@ static const struct key {
     {true, "done", read_done},
     {true, "sm", read_sm},
     {true, "memory", read_memory},
+    {true, "profile", read_profile},
     {true, "time", read_time},
 };
 
@@ -324,13 +331,8 @@ static int check_plan(struct parser *parser, const char *file, struct ini_error 
         return r;
     if (plan->job_count == 0)
         return ini_fail(error, &place, "there is no job; write [NAME] and command = …");
-    for (size_t i = 0; i < plan->job_count; i++) {
-        struct bench_job *job = &plan->jobs[i];
-        plan->instance_count += job->count;
-        for (size_t mode = 0; mode < plan->mode_count; mode++)
-            if (plan->modes[mode] == MODE_MPS_LIMITS && job->sm_percent <= 0)
-                return ini_fail(error, &place, "mode mps-limits: [%s] has no sm = …", job->name);
-    }
+    for (size_t i = 0; i < plan->job_count; i++)
+        plan->instance_count += plan->jobs[i].count;
     if (plan->instance_count > BENCH_MOST_INSTANCES)
         return ini_fail(error, &place, "%zu jobs at once are more than %d", plan->instance_count,
                         BENCH_MOST_INSTANCES);
@@ -374,12 +376,21 @@ void bench_plan_free(struct bench_plan *plan)
         free(job->folder);
         free(job->ready_line);
         free(job->done_line);
+        free(job->profile);
         for (size_t k = 0; k < job->environment_count; k++)
             free(job->environment[k]);
         free(job->environment);
     }
     free(plan->jobs);
     *plan = (struct bench_plan){0};
+}
+
+bool bench_plan_has(const struct bench_plan *plan, enum bench_mode mode)
+{
+    for (size_t i = 0; i < plan->mode_count; i++)
+        if (plan->modes[i] == mode)
+            return true;
+    return false;
 }
 
 size_t bench_plan_turns(const struct bench_plan *plan)

@@ -34,9 +34,11 @@ struct bench_job {
     char *ready_line;
     enum bench_hold hold;
     char *done_line;   /* it is done when it prints a line that holds this; NULL: when it ends */
-    double sm_percent; /* 0: not given */
-    uint64_t memory_bytes; /* 0: not given */
-    double seconds;        /* that one is expected to take alone; 0: not given */
+    char *profile;     /* the key of its profile where it is not its name, or NULL */
+    double sm_percent; /* 0: not known */
+    uint64_t memory_bytes;               /* 0: not known */
+    char sm_from[160], memory_from[128]; /* where they come from; "": JOBS.ini */
+    double seconds;                      /* that one is expected to take alone; 0: not given */
 };
 
 struct bench_plan {
@@ -50,6 +52,7 @@ struct bench_plan {
     size_t job_count;
     struct bench_job *jobs;
     size_t instance_count; /* jobs × their counts */
+    char no_limits[640];   /* why the mode mps-limits cannot be run; "": it can */
 };
 
 /* One run of all jobs in one mode. */
@@ -64,6 +67,7 @@ MUST_CHECK int bench_plan_parse(struct bench_plan *ret, const char *file, const 
                                 size_t length, struct ini_error *error);
 void bench_plan_free(struct bench_plan *plan);
 
+bool bench_plan_has(const struct bench_plan *plan, enum bench_mode mode);
 size_t bench_plan_turns(const struct bench_plan *plan);
 /* Repeats are interleaved over the modes, and each repeat begins with another mode: what changes
  * slowly, such as the temperature, falls on all of them alike. */

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static const double GIBI = 1 << 30;
+#include "bench/limits.h"
 
 void bench_put_duration(struct strbuf *out, double seconds)
 {
@@ -34,13 +34,13 @@ static void describe_job(const struct bench_job *job, struct strbuf *out)
     if (job->ready != READY_EXEC)
         strbuf_puts(out, job->hold == HOLD_STOP ? ", is stopped until the start"
                                                 : ", waits for $ROOFTOP_GO");
-    if (job->sm_percent > 0)
-        strbuf_printf(out, "; %g %% of the SMs", job->sm_percent);
-    if (job->memory_bytes)
-        strbuf_printf(out, "; %.2g GiB", (double)job->memory_bytes / GIBI);
     if (job->seconds > 0) {
         strbuf_puts(out, "; expected to take ");
         bench_put_duration(out, job->seconds);
+    }
+    if (job->sm_percent > 0 || job->memory_bytes) {
+        strbuf_puts(out, "\n    in mps-limits: ");
+        bench_limits_describe_job(job, out);
     }
     strbuf_putc(out, '\n');
 }
@@ -75,9 +75,13 @@ void bench_plan_describe(const struct bench_plan *plan, struct strbuf *out)
         describe_job(&plan->jobs[i], out);
     strbuf_printf(out, "%zu mode%s, %u repeat%s of each:\n", plan->mode_count,
                   plan->mode_count == 1 ? "" : "s", plan->repeats, plan->repeats == 1 ? "" : "s");
-    for (size_t i = 0; i < plan->mode_count; i++)
-        strbuf_printf(out, "  %s: %s\n", bench_mode_info(plan->modes[i])->name,
-                      bench_mode_info(plan->modes[i])->help);
+    for (size_t i = 0; i < plan->mode_count; i++) {
+        enum bench_mode mode = plan->modes[i];
+        bool left_out = mode == MODE_MPS_LIMITS && plan->no_limits[0];
+        strbuf_printf(out, "  %s: %s%s\n", bench_mode_info(mode)->name,
+                      left_out ? "left out: " : "",
+                      left_out ? plan->no_limits : bench_mode_info(mode)->help);
+    }
     strbuf_puts(out, "In this order:\n");
     for (size_t i = 0; i < bench_plan_turns(plan); i++)
         strbuf_printf(out, "%s%s%s", i % plan->mode_count == 0 ? "  " : "",

@@ -143,6 +143,19 @@ static void text_failures(const struct bench_report *report, struct strbuf *out)
         }
 }
 
+/* One job a line. */
+static void text_limits(const char *limits, struct strbuf *out)
+{
+    if (!limits[0])
+        return;
+    strbuf_puts(out, "Limits in mps-limits:\n");
+    for (const char *line = limits; *line; line += strspn(line, "\n")) {
+        size_t length = strcspn(line, "\n");
+        strbuf_printf(out, "  %.*s\n", (int)length, line);
+        line += length;
+    }
+}
+
 void bench_report_text(const struct bench_report *report, struct strbuf *out)
 {
     text_head(report, out);
@@ -150,6 +163,7 @@ void bench_report_text(const struct bench_report *report, struct strbuf *out)
     text_jobs(report, out);
     strbuf_puts(out, "\n± is half the width of the 99 % confidence interval over the repeats "
                      "(Student's t).\n");
+    text_limits(report->result->facts[FACT_LIMITS], out);
     if (report->result->facts[FACT_SKIPPED][0])
         strbuf_printf(out, "Left out: %s\n", report->result->facts[FACT_SKIPPED]);
     text_failures(report, out);

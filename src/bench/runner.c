@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/limits.h"
 #include "bench/result.h"
 #include "bench/stage.h"
 #include "bench/trial.h"
@@ -139,6 +140,19 @@ static enum runner_result check_fact(struct runner *runner, enum result_fact fac
     return RUNNER_DONE;
 }
 
+/* A profile may have been measured anew since. */
+static enum runner_result check_limits(struct runner *runner)
+{
+    struct strbuf limits = {0};
+    if (!bench_plan_has(runner->plan, MODE_MPS_LIMITS) || runner->plan->no_limits[0])
+        return RUNNER_DONE;
+    bench_limits_describe(runner->plan, &limits);
+    enum runner_result result =
+        check_fact(runner, FACT_LIMITS, strbuf_text(&limits), "other limits");
+    strbuf_free(&limits);
+    return result;
+}
+
 static enum runner_result open_result(struct runner *runner)
 {
     const struct runner_options *options = runner->options;
@@ -150,6 +164,8 @@ static enum runner_result open_result(struct runner *runner)
     enum runner_result result = check_fact(runner, FACT_JOBS, options->jobs_text, "other jobs");
     if (result == RUNNER_DONE)
         result = check_fact(runner, FACT_GPU_UUID, device->text[DEVICE_UUID], "another GPU");
+    if (result == RUNNER_DONE)
+        result = check_limits(runner);
     if (result != RUNNER_DONE)
         return result;
     char host[256] = "";
@@ -251,6 +267,8 @@ static int run_turn(struct runner *runner, struct bench_turn turn)
 {
     struct stage_place place;
     struct counter_failure failure;
+    if (turn.mode == MODE_MPS_LIMITS && runner->plan->no_limits[0])
+        return skip(runner, turn.mode, runner->plan->no_limits);
     int r = stage_set(&runner->stage, runner->plan, turn.mode, &place, &failure);
     if (r == -ENOTSUP)
         return skip(runner, turn.mode, failure.reason);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/plan.h"
+#include "bench/limits.h"
 #include "bench/runner.h"
 #include "cmd/common.h"
 
@@ -167,6 +167,7 @@ static int run(const struct command *command, int argc, char **argv)
     int r = bench_plan_parse(&plan, path, text, length, &error);
     if (r < 0)
         return usage_error(command, "%s", error.text[0] ? error.text : strerror(-r));
+    bench_limits_fill(&plan);
     int code =
         settings.dry_run ? describe(command, &plan) : bench(command, &settings, &plan, path, text);
     bench_plan_free(&plan);

@@ -186,6 +186,14 @@ static uint64_t hash_command(const char *const *command)
     return hash;
 }
 
+void profile_key(const char *const *command, const char *name, char ret[PROFILE_KEY_SIZE])
+{
+    if (name)
+        utf8_clean(ret, PROFILE_KEY_SIZE, name);
+    else
+        snprintf(ret, PROFILE_KEY_SIZE, "%016llx", (unsigned long long)hash_command(command));
+}
+
 static void name_profile(const struct account *account, const char *name, struct profile *ret)
 {
     struct strbuf words = {0};
@@ -193,11 +201,7 @@ static void name_profile(const struct account *account, const char *name, struct
         strbuf_printf(&words, "%s%s", word == account->command ? "" : " ", *word);
     utf8_clean(ret->command, sizeof(ret->command), strbuf_text(&words));
     strbuf_free(&words);
-    if (name)
-        utf8_clean(ret->key, sizeof(ret->key), name);
-    else
-        snprintf(ret->key, sizeof(ret->key), "%016llx",
-                 (unsigned long long)hash_command(account->command));
+    profile_key(account->command, name, ret->key);
 }
 
 int profiler_finish(struct profiler *profiler, const struct account *account, const char *name,

@@ -18,3 +18,6 @@ void profiler_observe(void *profiler, const struct reading *reading, double inte
  * kept. */
 MUST_CHECK int profiler_finish(struct profiler *profiler, const struct account *account,
                                const char *name, struct profile *ret);
+
+/* The key under which the profile of a command is stored; `name` may be NULL. */
+void profile_key(const char *const *command, const char *name, char ret[PROFILE_KEY_SIZE]);

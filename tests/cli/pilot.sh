@@ -6,14 +6,16 @@ stage 1
 # A counter of energy would be waited for behind each trial.
 echo "nvmlDeviceGetTotalEnergyConsumption -> 3" >>gpu/base
 "$fake_job" start
+export ROOFTOP_PROFILES="$PWD/profiles.db"
 pilot=$SOURCE_ROOT/docs/PILOT.md
 mkdir bin
 ln -s "$ROOFTOP" bin/rooftop
-# What is slow in the real one.
+# What is slow in the real one. A profile takes a job that can be measured.
 cat >bin/python <<END
 #!/bin/sh
 echo epoch 1
-exec "$fake_job" alloc 1G spin 0.05
+[ -n "\$ROOFTOP_JOB" ] && exec "$fake_job" alloc 1G spin 0.05
+exec "$fake_job" alloc 1G spin 0.6
 END
 chmod +x bin/python
 PATH=$PWD/bin:$PATH
@@ -21,7 +23,7 @@ export PATH
 
 awk '/^```ini$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$pilot" >jobs.ini
 awk '/^```sh$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$pilot" >commands
-[ "$(wc -l <commands)" -eq 8 ] && [ -s jobs.ini ]
+[ "$(wc -l <commands)" -eq 10 ] && [ -s jobs.ini ]
 result $? 'the guide has its commands and its jobs'
 sed -i 's/^repeats.*/&\nsettle = 1ms/' jobs.ini
 while read -r line; do
@@ -31,5 +33,5 @@ done 3<commands <commands
 expect_text jobs.html 'Small trainings on node 12' 'the page is there'
 expect_text jobs.html 'freed hours fully used' 'with the return'
 sqlite3 jobs.bench "SELECT count(*) FROM run WHERE outcome = 'ended'" >out
-expect_text out '^48$' '4 jobs × 4 modes × 3 repeats ended well'
+expect_text out '^60$' '4 jobs × 5 modes × 3 repeats ended well'
 finish

@@ -19,7 +19,7 @@ static void reads_everything(void **state)
                            "[bench]\ntitle = Four jobs\nmodes = exclusive, mps mig\nrepeats = 5\n"
                            "timeout = 10m\nsettle = 500ms\nwarm-up-timeout = 1m\n"
                            "[train]\ncommand = python a.py 'x y' # z\ncount = 3\nready = file\n"
-                           "sm = 25%\nmemory = 4G\ntime = 20s\nenv.A = 1\nenv.B_2 = two words\n"
+                           "sm = 25%\nmemory = 4G\ntime = 20s\nprofile = big\nenv.A = 1\nenv.B_2 = two words\n"
                            "folder = /tmp\n"
                            "[serve]\ncommand = b\nready = line   ready to go\nhold = stop\n",
                            &error),
@@ -28,6 +28,8 @@ static void reads_everything(void **state)
     assert_int_equal(plan.mode_count, 3);
     assert_int_equal(plan.modes[2], MODE_MIG);
     assert_int_equal(plan.repeats, 5);
+    assert_string_equal(plan.jobs[0].profile, "big");
+    assert_null(plan.jobs[1].profile);
     assert_near(plan.timeout, 600, 0);
     assert_near(plan.settle, 0.5, 1e-12);
     assert_near(plan.warm_up_timeout, 60, 0);
@@ -85,8 +87,6 @@ static void names_file_and_line(void **state)
         {"[a]\nenv.1 = 3\n", "jobs.ini:2: 'env.1' names no variable; write env.NAME = VALUE"},
         {"[a]\ncommand = x\n[a]\n", "jobs.ini:3: [a] is there twice"},
         {"[bench]\n[a]\ncommand = x\n[bench]\n", "jobs.ini:4: [bench] is there twice"},
-        {"[bench]\nmodes = mps-limits\n[a]\ncommand = x\n",
-         "jobs.ini:3: mode mps-limits: [a] has no sm = …"},
         {"[a]\ncommand = x\ncount = 200\n[b]\ncommand = x\ncount = 200\n",
          "jobs.ini:4: 400 jobs at once are more than 256"},
     };
