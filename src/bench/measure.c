@@ -50,8 +50,8 @@ void measure_put_human(struct strbuf *out, enum measure measure, double value)
     }
 }
 
-static const char *const outcome_words[BENCH_OUTCOME_COUNT] = {"ended", "failed", "timeout", "cold",
-                                                               "outside"};
+static const char *const outcome_words[BENCH_OUTCOME_COUNT] = {"ended", "failed",  "timeout",
+                                                               "cold",  "outside", "fault"};
 
 const char *bench_outcome_word(enum bench_outcome outcome)
 {
@@ -64,6 +64,14 @@ enum bench_outcome bench_outcome_by_word(const char *word)
     while (outcome < BENCH_OUTCOME_COUNT && strcmp(outcome_words[outcome], word) != 0)
         outcome++;
     return (enum bench_outcome)outcome;
+}
+
+size_t bench_fault_count(const struct bench_trial *trial)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < trial->run_count; i++)
+        count += trial->runs[i].outcome == BENCH_FAULT;
+    return count;
 }
 
 static bool ended_well(const struct bench_trial *trial)
@@ -170,6 +178,7 @@ static void add_trial(const struct bench_plan *plan, const struct bench_trial *t
 {
     bench_measure(trial, alone, values);
     summary->trial_count[trial->mode]++;
+    summary->faulted[trial->mode] += bench_fault_count(trial) > 0;
     for (size_t i = 0; i < trial->run_count; i++)
         summary->failed_runs[trial->mode] += trial->runs[i].outcome != BENCH_ENDED;
     for (size_t i = 0; i < MEASURE_COUNT; i++)

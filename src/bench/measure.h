@@ -51,6 +51,7 @@ enum bench_outcome {
     BENCH_TIMEOUT, /* it was stopped */
     BENCH_COLD,    /* it did not warm up in time, or ended before it had */
     BENCH_OUTSIDE, /* it was to run under MPS and did not */
+    BENCH_FAULT,   /* a GPU fault took it down, its own or that of another client */
     BENCH_OUTCOME_COUNT,
 };
 
@@ -80,6 +81,9 @@ struct bench_trial {
     double seen[MEASURE_COUNT];
 };
 
+/* How many jobs of the trial a GPU fault took down. */
+size_t bench_fault_count(const struct bench_trial *trial);
+
 struct bench_trials {
     size_t count;
     struct bench_trial *trials;
@@ -89,6 +93,7 @@ struct bench_trials {
 struct bench_summary {
     size_t trial_count[MODE_COUNT];
     size_t failed_runs[MODE_COUNT];
+    size_t faulted[MODE_COUNT]; /* trials in which a GPU fault took jobs down together */
     struct stats of[MODE_COUNT][MEASURE_COUNT]; /* over the repeats */
     /* Time shared by time alone of each job of the plan, over the repeats; where there are several
      * of it, their mean. [job × MODE_COUNT + mode] */

@@ -42,6 +42,26 @@ void bench_report_put_stats(struct strbuf *out, enum measure measure, const stru
     measure_put_human(out, measure, stats_interval(stats));
 }
 
+void bench_report_put_fault(const struct bench_report *report, const struct bench_trial *trial,
+                            struct strbuf *out)
+{
+    size_t left = bench_fault_count(trial);
+    if (left == 1)
+        strbuf_puts(out, "a GPU fault of its own took down ");
+    else if (left > 0)
+        strbuf_puts(out, "a GPU fault of one of them took down ");
+    for (size_t k = 0; k < trial->run_count && left > 0; k++) {
+        char name[INI_NAME_SIZE + 8];
+        if (trial->runs[k].outcome != BENCH_FAULT)
+            continue;
+        bench_plan_instance_name(&report->result->plan, k, name, sizeof(name));
+        left--;
+        strbuf_printf(out, "%s%s", name, left > 1 ? ", " : left == 1 ? " and " : "");
+    }
+    if (bench_fault_count(trial) > 1)
+        strbuf_puts(out, "; MPS does not say whose it was");
+}
+
 /* ---- text ---- */
 
 static void put_padded(struct strbuf *out, const char *text, size_t width)
@@ -128,9 +148,15 @@ static void text_jobs(const struct bench_report *report, struct strbuf *out)
 static void text_failures(const struct bench_report *report, struct strbuf *out)
 {
     const struct bench_trials *trials = &report->result->trials;
-    for (size_t i = 0; i < trials->count; i++)
-        for (size_t k = 0; k < trials->trials[i].run_count; k++) {
-            const struct bench_trial *trial = &trials->trials[i];
+    for (size_t i = 0; i < trials->count; i++) {
+        const struct bench_trial *trial = &trials->trials[i];
+        if (bench_fault_count(trial) > 0) {
+            strbuf_printf(out, "%s, repeat %u: ", bench_mode_info(trial->mode)->name,
+                          trial->repeat + 1);
+            bench_report_put_fault(report, trial, out);
+            strbuf_putc(out, '\n');
+        }
+        for (size_t k = 0; k < trial->run_count; k++) {
             const struct bench_run *run = &trial->runs[k];
             if (run->outcome == BENCH_ENDED)
                 continue;
@@ -141,6 +167,7 @@ static void text_failures(const struct bench_report *report, struct strbuf *out)
                           bench_outcome_word(run->outcome), run->exit_code,
                           run->output[0] ? ": " : "", run->output);
         }
+    }
 }
 
 /* One job a line. */
@@ -202,6 +229,8 @@ static void json_mode(struct json *json, const struct bench_report *report, enum
     json_add_text(json, bench_mode_info(mode)->name);
     json_key(json, "trials");
     json_add_integer(json, (int64_t)report->summary->trial_count[mode]);
+    json_key(json, "faulted_trials");
+    json_add_integer(json, (int64_t)report->summary->faulted[mode]);
     json_key(json, "failed_jobs");
     json_add_integer(json, (int64_t)report->summary->failed_runs[mode]);
     for (int i = 0; i < MEASURE_COUNT; i++)

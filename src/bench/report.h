@@ -30,5 +30,8 @@ void bench_report_html(const struct bench_report *report, struct strbuf *out);
 
 /* For the forms. The result has trials of the mode. */
 bool bench_report_has(const struct bench_report *report, int mode);
+/* "a GPU fault took down a and b together; …" where one did. */
+void bench_report_put_fault(const struct bench_report *report, const struct bench_trial *trial,
+                            struct strbuf *out);
 /* "12.6 s ± 0.2 s", "unknown" */
 void bench_report_put_stats(struct strbuf *out, enum measure measure, const struct stats *stats);

@@ -103,6 +103,8 @@ static void tell_trial(const struct runner *runner)
     bench_put_duration(&line, end);
     if (failed)
         strbuf_printf(&line, ", %zu of %zu jobs failed", failed, trial->run_count);
+    if (bench_fault_count(trial))
+        strbuf_printf(&line, ", a GPU fault took down %zu", bench_fault_count(trial));
     runner->options->say(strbuf_text(&line), false);
     strbuf_free(&line);
 }

@@ -334,6 +334,7 @@ static double drain_seconds(const struct trial *trial)
 
 static void finish(struct trial *trial)
 {
+    trial_judge_faults(trial);
     int r = trial_measure(trial);
     loop_stop(trial->config.loop, r);
 }
@@ -406,6 +407,7 @@ int trial_begin(struct trial **ret, const struct trial_config *config)
         return -ENOMEM;
     trial->config = *config;
     trial->notify = -1;
+    trial->log_begin = config->mps ? mps_log_length(config->mps) : 0;
     trial->began = clock_monotonic();
     trial->rest_begin = clock_realtime();
     enter_phase(trial, PHASE_REST);

@@ -27,7 +27,8 @@ struct member {
 
 struct trial {
     struct trial_config config;
-    int notify; /* inotify on the folder */
+    int notify;     /* inotify on the folder */
+    long log_begin; /* how long the log of the MPS server was */
     enum trial_phase phase;
     double began;       /* monotonic */
     double phase_since; /* monotonic */
@@ -45,6 +46,10 @@ struct trial {
 
 /* trial_watch.c: takes the monitor's present frame. Returns 0 or −errno. */
 MUST_CHECK int trial_take_frame(struct trial *trial);
+
+/* Once all have ended: who failed because a fault took its MPS server down is told from who failed
+ * by itself. */
+void trial_judge_faults(struct trial *trial);
 
 /* trial_measure.c: fills result and points once all have ended. Returns 0 or -ENOMEM. */
 MUST_CHECK int trial_measure(struct trial *trial);

@@ -92,3 +92,15 @@ int trial_take_frame(struct trial *trial)
             look_at_member(&trial->members[i], &reading->processes);
     return moments_add(&trial->moments, reading, monitor_time(monitor), monitor_interval(monitor));
 }
+
+void trial_judge_faults(struct trial *trial)
+{
+    const struct mps *mps = trial->config.mps;
+    for (size_t i = 0; mps && i < trial->count; i++) {
+        const struct verify *seen = &trial->members[i].verify;
+        struct bench_run *run = trial->members[i].run;
+        if (run->outcome == BENCH_FAILED &&
+            mps_was_torn_down(mps, trial->log_begin, seen->good, seen->good_count))
+            run->outcome = BENCH_FAULT;
+    }
+}

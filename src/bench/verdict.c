@@ -188,10 +188,13 @@ void bench_decision_words(const struct bench_summary *summary,
     case ADVISE_RISKY:
         strbuf_printf(out,
                       "Do not share yet: %s would do %.2f times the jobs per hour, but %zu "
-                      "job%s failed in it.",
+                      "job%s failed in it",
                       bench_mode_info(decision->mode)->title, decision->throughput,
                       summary->failed_runs[decision->mode],
                       summary->failed_runs[decision->mode] == 1 ? "" : "s");
+        if (summary->faulted[decision->mode] > 0)
+            strbuf_puts(out, ": a GPU fault of one job took others down with it");
+        strbuf_putc(out, '.');
         return;
     case ADVISE_SHARE:
         strbuf_printf(out,

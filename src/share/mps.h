@@ -121,6 +121,8 @@ int mps_terminate(const struct mps *mps, pid_t client);
  * Returns 0, or −errno where something still lives. */
 int mps_stop(struct mps *mps);
 
+/* How long the server's log is, to be given as `from` later. */
+long mps_log_length(const struct mps *mps);
 /* The server's log says, behind `from`, that a fault took one of these down. It names all that a
  * fault took down, and does not say whose the fault was. */
 bool mps_was_torn_down(const struct mps *mps, long from, const pid_t *clients, size_t count);

@@ -292,6 +292,14 @@ static bool names_client(const char *line, pid_t client)
     return at && sscanf(at, "{PID: %d", &pid) == 1 && pid == client;
 }
 
+long mps_log_length(const struct mps *mps)
+{
+    char path[sizeof(mps->log) + 16];
+    struct stat status;
+    snprintf(path, sizeof(path), "%s/server.log", mps->log);
+    return stat(path, &status) == 0 ? (long)status.st_size : 0;
+}
+
 bool mps_was_torn_down(const struct mps *mps, long from, const pid_t *clients, size_t count)
 {
     char path[sizeof(mps->log) + 16], line[512];

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -135,14 +134,6 @@ static int enter(struct run *run, struct counter_failure *failure)
 
 /* ---- faults ---- */
 
-static long log_length(const struct mps *mps)
-{
-    char path[sizeof(mps->log) + 16];
-    struct stat status;
-    snprintf(path, sizeof(path), "%s/server.log", mps->log);
-    return stat(path, &status) == 0 ? (long)status.st_size : 0;
-}
-
 /* A fault takes down every client of the server, and nobody says whose it was; a job that had the
  * GPU to itself caused its own. */
 static void judge_fault(struct run *run)
@@ -186,7 +177,7 @@ static int watch_until_done(struct run *run, struct counter_failure *failure)
 {
     for (;;) {
         run->account->attempts++;
-        run->log_begin = run->shared ? log_length(&run->mps) : 0;
+        run->log_begin = run->shared ? mps_log_length(&run->mps) : 0;
         int r = run_watch(run);
         if (r < 0)
             return share_fail(failure, r, "", "the command cannot be run: %s", strerror(-r));

@@ -3,7 +3,6 @@
 . "$SOURCE_ROOT/tests/share_stage.sh"
 
 stage 1
-export ROOFTOP_PROFILES="$PWD/profiles.db"
 # A counter of energy would be waited for behind each trial.
 echo "nvmlDeviceGetTotalEnergyConsumption -> 3" >>gpu/base
 "$fake_job" start
@@ -39,49 +38,6 @@ result $? 'no daemon is left'
 "$ROOFTOP" report jobs.bench >out
 expect_text out '^Left out: mig: MIG is off' 'the report says what was left out'
 
-# Limits from profiles: one by the job's name, one by another's, one by the command.
-cat >profiled.ini <<END
-[bench]
-modes = mps-limits
-repeats = 2
-settle = 1ms
-[one]
-command = $fake_job sm spin 0.3
-count = 2
-[two]
-command = $fake_job sm spin 0.3 >>two.seen
-profile = of_two
-[three]
-command = $fake_job sm alloc 1G spin 1.2
-sm = 30%
-END
-expect_exit 0 'a dry run without profiles' "$ROOFTOP" bench -n profiled.ini
-expect_text out '^  mps-limits: left out: \[one\] has no sm = … and no profile; run .rooftop profile --scaling --name one -- COMMAND' 'says what to run'
-expect_exit 0 'a bench without profiles' "$ROOFTOP" bench profiled.ini
-expect_text err '^mps-limits: \[one\] has no sm' 'leaves the mode out'
-expect_exit 0 'a profile' "$ROOFTOP" profile --name one --scaling -- "$fake_job" alloc 1G spin 1.2
-"$ROOFTOP" profile --name of_two -- "$fake_job" spin 1.2 2>/dev/null
-"$ROOFTOP" profile -- "$fake_job" sm alloc 1G spin 1.2 >/dev/null 2>&1
-# Known figures: 95 % of the speed at 35 % of the SMs; 58 % of the SMs. Then 2 · 35 + 58 into 70.
-sqlite3 "$ROOFTOP_PROFILES" "UPDATE profile SET wall_seconds = 9.5 WHERE key = 'one';
-    UPDATE profile_scaling SET wall_seconds = CASE sm_percent WHEN 25 THEN 9.5 / 0.9 ELSE 9.5 / 1.025 END WHERE key = 'one';
-    UPDATE profile_metric SET p95 = 0.58 WHERE key = 'of_two' AND metric LIKE '%coverage%'"
-expect_exit 0 'a dry run with profiles' "$ROOFTOP" bench -n profiled.ini
-expect_text out '^    in mps-limits: 19 % of the SMs \(profile one: keeps 95 % of its speed; 35 %, shrunk so that all fit\), 2 GiB \(profile one: its peak and a fifth\)$' 'the scaling curve and the peak, shrunk'
-expect_text out '^    in mps-limits: 31 % of the SMs \(profile of_two: SMs that it uses, 95th percentile; 58 %' 'the SMs in use'
-expect_text out '^    in mps-limits: 30 % of the SMs, 2 GiB \(profile [0-9a-f]{16}: its peak' 'what JOBS.ini names stays; the rest is found by the command'
-expect_exit 0 'the mode' "$ROOFTOP" bench profiled.ini
-sort -u two.seen >out
-# 31 % of 132 SMs, in whole pairs.
-echo 'sm 40' >expected
-expect_same out expected 'runs with those limits'
-sqlite3 profiled.bench "DELETE FROM trial WHERE repeat = 1"
-sqlite3 "$ROOFTOP_PROFILES" "UPDATE profile_metric SET p95 = 0.2 WHERE key = 'of_two'"
-expect_exit 2 'a profile that has changed since' "$ROOFTOP" bench profiled.ini
-expect_text err 'profiled.bench: it is of other limits' 'is refused'
-"$ROOFTOP" report profiled.bench >out
-expect_text out 'two: 31 % of the SMs \(profile of_two' 'the report says whence the limits are'
-
 cat >outside.ini <<END
 [bench]
 modes = mps
@@ -101,6 +57,29 @@ printf 'good|ended\nbad|outside\nhangs|timeout\n' >expected
 expect_same out expected 'are stopped, the others are not'
 sqlite3 outside.bench "SELECT output FROM run WHERE name = 'bad'" >out
 expect_text out 'uses the GPU without MPS' 'and it is said why'
+
+# One fault takes its co-clients down; a job that fails by itself is told from them.
+cat >fault.ini <<END
+[bench]
+modes = mps
+repeats = 2
+settle = 1ms
+[culprit]
+command = [ -e once ] && exec touch over; touch once; exec "$fake_job" spin 1.5 fault
+[victim]
+command = "$fake_job" wait over
+count = 2
+[own]
+command = "$fake_job" spin 1; exit 5
+END
+expect_exit 0 'a GPU fault in a trial' "$ROOFTOP" bench fault.ini
+expect_text err '^trial 1 of 2: .*, 4 of 4 jobs failed, a GPU fault took down 3$' 'is told'
+expect_text err '^trial 2 of 2: .*, 1 of 4 jobs failed$' 'the next trial has a new server'
+sqlite3 fault.bench "SELECT name, outcome, exit_code FROM run WHERE trial = 1" >out
+printf 'culprit|fault|11\nvictim.1|fault|10\nvictim.2|fault|10\nown|failed|5\n' >expected
+expect_same out expected 'who was taken down by it, and who failed by itself'
+"$ROOFTOP" report fault.bench >out
+expect_text out '^mps, repeat 1: a GPU fault of one of them took down culprit, victim.1 and victim.2; MPS does not say whose it was$' 'the report says so'
 
 "$ROOFTOP" run -q --beside -- sleep 30 &
 run=$!
