@@ -62,6 +62,16 @@ void bench_report_put_fault(const struct bench_report *report, const struct benc
         strbuf_puts(out, "; MPS does not say whose it was");
 }
 
+const char *bench_report_clock_note(const struct bench_report *report)
+{
+    for (int mode = 0; mode < MODE_COUNT; mode++)
+        if (bench_report_has(report, mode) &&
+            !measure_known(&report->summary->of[mode][MEASURE_EFFECTIVE_CLOCK]))
+            return "The effective clock is not known of every mode: it takes CUPTI's counters "
+                   "(`rooftop doctor`). NVML's SM clock reads too high while tensor cores work.";
+    return NULL;
+}
+
 /* ---- text ---- */
 
 static void put_padded(struct strbuf *out, const char *text, size_t width)
@@ -190,6 +200,8 @@ void bench_report_text(const struct bench_report *report, struct strbuf *out)
     text_jobs(report, out);
     strbuf_puts(out, "\n± is half the width of the 99 % confidence interval over the repeats "
                      "(Student's t).\n");
+    if (bench_report_clock_note(report))
+        strbuf_printf(out, "%s\n", bench_report_clock_note(report));
     text_limits(report->result->facts[FACT_LIMITS], out);
     if (report->result->facts[FACT_SKIPPED][0])
         strbuf_printf(out, "Left out: %s\n", report->result->facts[FACT_SKIPPED]);

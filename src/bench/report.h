@@ -33,5 +33,7 @@ bool bench_report_has(const struct bench_report *report, int mode);
 /* "a GPU fault took down a and b together; …" where one did. */
 void bench_report_put_fault(const struct bench_report *report, const struct bench_trial *trial,
                             struct strbuf *out);
+/* What the clock of this result is worth; NULL where the effective one is known of every mode. */
+const char *bench_report_clock_note(const struct bench_report *report);
 /* "12.6 s ± 0.2 s", "unknown" */
 void bench_report_put_stats(struct strbuf *out, enum measure measure, const struct stats *stats);

@@ -344,7 +344,8 @@ enum runner_result runner_run(const struct runner_options *options, struct count
     if (r < 0)
         result = refuse(&runner, RUNNER_FAILED, "", "%s", strerror(-r));
     else
-        r = stage_open(&runner.stage, options->source, options->gpu, options->beside, failure);
+        r = stage_open(&runner.stage, options->source, options->gpu, options->clock,
+                       options->beside, failure);
     if (result == RUNNER_DONE && r < 0)
         result = r == -EINVAL ? RUNNER_WRONG : r == -EBUSY ? RUNNER_FAILED : RUNNER_NO_GPU;
     if (result == RUNNER_DONE)

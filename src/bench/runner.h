@@ -11,6 +11,7 @@ struct runner_options {
     const char *output;    /* the result; one that is there is resumed */
     const char *source;
     const char *gpu;     /* NULL: the first one */
+    const char *clock;   /* as gpus_open() has it */
     const char *command; /* that a person would give again */
     bool beside;         /* programs that use the GPU already do not matter */
     /* One sentence for the person; where `fleeting` is set it may be overwritten by the next. */

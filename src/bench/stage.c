@@ -51,11 +51,11 @@ static int take_lease(struct stage *stage, bool beside, struct counter_failure *
     return r;
 }
 
-int stage_open(struct stage *ret, const char *source, const char *gpu, bool beside,
-               struct counter_failure *failure)
+int stage_open(struct stage *ret, const char *source, const char *gpu, const char *clock,
+               bool beside, struct counter_failure *failure)
 {
     *ret = (struct stage){0};
-    int r = gpus_open(&ret->monitor, source, gpu, NULL, failure);
+    int r = gpus_open(&ret->monitor, source, gpu, clock, failure);
     if (r == 0)
         r = check_monitor(ret, failure);
     return r < 0 ? r : take_lease(ret, beside, failure);

@@ -21,11 +21,12 @@ struct stage_place {
     const struct mps *mps;                     /* NULL: without */
 };
 
-/* Opens the monitor and takes an exclusive lease on the first GPU of `gpu` (NULL: of all).
+/* Opens the monitor and takes an exclusive lease on the first GPU of `gpu` (NULL: of all);
+ * `clock` is as gpus_open() has it.
  * Returns 0, or −errno with `failure` filled: -EBUSY: others use the GPU; -EINVAL: the source or
  * the GPU does not fit. */
-MUST_CHECK int stage_open(struct stage *ret, const char *source, const char *gpu, bool beside,
-                          struct counter_failure *failure);
+MUST_CHECK int stage_open(struct stage *ret, const char *source, const char *gpu, const char *clock,
+                          bool beside, struct counter_failure *failure);
 void stage_close(struct stage *stage);
 
 /* Sets the scene for a trial: starts MPS, finds MIG instances. stage_clear() ends it, also where

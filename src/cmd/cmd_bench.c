@@ -7,6 +7,7 @@
 #include "bench/limits.h"
 #include "bench/runner.h"
 #include "cmd/common.h"
+#include "cmd/job.h"
 
 enum { MOST_JOBS_BYTES = 1 << 20 };
 
@@ -15,6 +16,7 @@ struct settings {
     const char *output;
     const char *source;
     const char *gpu;
+    const char *clock;
     bool beside;
 };
 
@@ -40,6 +42,12 @@ static const struct option_row options[] = {
      .kind = OPTION_FLAG,
      .offset = offsetof(struct settings, beside),
      .help = "Measure although another program uses the GPU"},
+    {.name = "clock",
+     .kind = OPTION_CHOICE,
+     .offset = offsetof(struct settings, clock),
+     .argument = "WHEN",
+     .help = "When CUPTI's counters read the effective clock: burst, continuous or off (burst)",
+     .choices = "burst|continuous|off"},
     {.name = "source",
      .letter = 's',
      .kind = OPTION_TEXT,
@@ -112,6 +120,7 @@ static int bench(const struct command *command, const struct settings *settings,
         .output = strbuf_text(&output),
         .source = settings->source,
         .gpu = settings->gpu,
+        .clock = settings->clock ? settings->clock : job_usual_clock(settings->source),
         .command = strbuf_text(&again),
         .beside = settings->beside,
         .say = say,

@@ -4,12 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *job_usual_clock(const char *source)
+{
+    if (!source)
+        source = getenv("ROOFTOP_SOURCE");
+    return !source || !source[0] || strcmp(source, "auto") == 0 ? "burst" : NULL;
+}
+
 /* Not where counters were never asked for, and not beside other jobs' work. */
 static const char *usual_clock(const struct job_options *options, enum run_mode mode)
 {
-    const char *source = options->source ? options->source : getenv("ROOFTOP_SOURCE");
-    bool automatic = !source || !source[0] || strcmp(source, "auto") == 0;
-    return automatic && mode == RUN_EXCLUSIVE ? "burst" : NULL;
+    return mode == RUN_EXCLUSIVE ? job_usual_clock(options->source) : NULL;
 }
 
 void job_apply(const struct job_options *options, struct run_options *ret)

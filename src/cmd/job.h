@@ -15,6 +15,9 @@ struct job_options {
     bool beside;
 };
 
+/* "burst" where the source is chosen by itself; NULL, which is off, where it is not. */
+const char *job_usual_clock(const char *source);
+
 #define OPTION_JOB_GPU(type, member)                                                               \
     {.name = "gpu",                                                                                \
      .letter = 'g',                                                                                \

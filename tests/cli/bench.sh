@@ -70,6 +70,28 @@ sed 's/0.05/0.06/' good.ini >other.ini
 expect_exit 2 'other jobs into the same result' "$ROOFTOP" bench -o good.bench other.ini
 expect_text err 'good.bench: it is of other jobs' 'are refused'
 
+# Bursts of CUPTI's counters tell the clock.
+printf '[bench]\nmodes = exclusive\nrepeats = 1\nsettle = 1s\n[a]\ncommand = sleep 1.5\n' >clock.ini
+printf 'value gpc__cycles 1.5e9\nvalue pct_of 40\nlog %s/log\n' "$PWD" >counters
+with_counters() {
+    env ROOFTOP_CUPTI="$BUILD_ROOT/tests/fake/libfake_cupti.so" ROOFTOP_CUDA="$BUILD_ROOT/tests/fake/libfake_cupti.so" \
+        ROOFTOP_FAKE_CUPTI="$PWD/counters" "$@"
+}
+expect_exit 0 'with the counters off' with_counters "$ROOFTOP" bench --clock off -o off.bench clock.ini
+[ ! -e log ]
+result $? 'they are not touched'
+query off.bench 'SELECT effective_clock_hertz IS NULL FROM trial'
+expect_text out '^1$' 'and the effective clock is not known'
+"$ROOFTOP" report off.bench >out
+expect_text out 'effective clock is not known' 'the report says so'
+expect_exit 0 'with the counters' with_counters "$ROOFTOP" bench clock.ini
+query clock.bench 'SELECT effective_clock_hertz FROM trial'
+expect_text out '^1500000000.0$' 'the effective clock is measured'
+"$ROOFTOP" report clock.bench >out
+expect_text out '^Effective clock +1500 MHz$' 'and reported'
+! grep -q 'is not known' out
+result $? 'without a note'
+
 cat >bad.ini <<'END_OF_JOBS'
 [bench]
 modes = time-slicing

@@ -196,7 +196,8 @@ def read_result(name):
     database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     return database.execute(
         "SELECT mode, repeat, name, end - begin, outcome, memory_peak, compute_sol_ratio, memory_sol_ratio,"
-        " sm_active_ratio, nvml_utilization_ratio, energy_joules, sm_clock_hertz"
+        " sm_active_ratio, nvml_utilization_ratio, energy_joules, sm_clock_hertz,"
+        " effective_clock_hertz"
         " FROM run JOIN trial ON trial = id").fetchall()
 
 
@@ -211,7 +212,8 @@ def table():
         out = csv.writer(file)
         out.writerow(["jobs", "mode", "repeat", "job", "seconds", "solo_seconds", "slowdown", "outcome",
                       "memory_peak_bytes", "gpu_compute_sol_ratio", "gpu_memory_sol_ratio", "gpu_sm_active_ratio",
-                      "gpu_nvml_utilization_ratio", "gpu_energy_joules", "gpu_sm_clock_hertz"])
+                      "gpu_nvml_utilization_ratio", "gpu_energy_joules", "gpu_sm_clock_hertz",
+                      "gpu_effective_clock_hertz"])
         for name, kinds, _, _ in ALONE + TOGETHER + SLICED:
             for mode, repeat, job, seconds, outcome, *rest in read_result(name):
                 solo = alone.get(job.split(".")[0])
