@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/guard.h"
 #include "bench/limits.h"
 #include "bench/result.h"
 #include "bench/stage.h"
@@ -31,6 +32,7 @@ struct runner {
     struct trial *trial;
     size_t turn; /* that runs, from 0 */
     char folder[PATH_MAX];
+    struct guard guard;
     double estimate; /* seconds from the trial's begin to the end of all, NAN where not known */
     bool interrupted;
 };
@@ -313,13 +315,17 @@ static int watch(struct runner *runner)
 
 static int make_folder(struct runner *runner)
 {
+    char mark[sizeof(runner->folder) + 16];
     const char *parent = secure_getenv("TMPDIR");
     snprintf(runner->folder, sizeof(runner->folder), "%s/rooftop-bench-XXXXXX",
              parent && parent[0] ? parent : "/tmp");
-    if (mkdtemp(runner->folder))
-        return 0;
-    runner->folder[0] = '\0';
-    return -errno;
+    if (!mkdtemp(runner->folder)) {
+        runner->folder[0] = '\0';
+        return -errno;
+    }
+    /* Every job has it, and nobody else. */
+    snprintf(mark, sizeof(mark), "ROOFTOP_GO=%s/", runner->folder);
+    return guard_start(&runner->guard, mark);
 }
 
 static void end(struct runner *runner)
@@ -331,6 +337,7 @@ static void end(struct runner *runner)
     result_close(runner->file);
     stage_close(&runner->stage);
     loop_free(runner->loop);
+    guard_end(&runner->guard);
 }
 
 enum runner_result runner_run(const struct runner_options *options, struct counter_failure *failure)

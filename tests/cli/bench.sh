@@ -3,7 +3,8 @@
 
 ROOFTOP_NVML=$BUILD_ROOT/tests/fake/libfake_nvml.so
 FAKE_NVML_SCRIPT=$PWD/script
-export ROOFTOP_NVML FAKE_NVML_SCRIPT
+TMPDIR=$PWD
+export TMPDIR ROOFTOP_NVML FAKE_NVML_SCRIPT
 unset ROOFTOP_SOURCE
 printf 'gpu h200\nprocesses compute\nnvmlDeviceGetTotalEnergyConsumption -> 3\n' >script
 
@@ -134,27 +135,51 @@ query bad.bench "SELECT output FROM run WHERE name = 'fails'"
 expect_text out '^no � memory' 'what it printed last is kept, as UTF-8'
 
 # Killed in the middle: what was done is kept, nothing is left running, and the rest is run later.
+cat >forks <<'END_OF_JOB'
+sleep 300 &
+echo $! >>started
+setsid sleep 301 &
+echo $! >>started
+(sleep 302 & echo $! >>started)
+echo $$ >>started
+mv started pids
+wait
+END_OF_JOB
 cat >killed.ini <<'END_OF_JOBS'
 [bench]
 modes = exclusive, time-slicing
 repeats = 2
 settle = 1ms
 [a]
-command = if [ -e first ] && [ ! -e free ]; then echo $$ >>pids; exec sleep 300; fi; touch first
+command = if [ -e first ] && [ ! -e free ]; then . ./forks; fi; touch first
 END_OF_JOBS
 "$ROOFTOP" bench killed.ini 2>err &
 bench=$!
 await [ -s pids ]
 kill -9 $bench
 wait $bench 2>/dev/null
-await has_ended "$(cat pids)"
-result $? 'a bench that is killed leaves no job behind'
+all_gone() {
+    while read -r pid; do
+        has_ended "$pid" || return 1
+    done <pids
+}
+await all_gone
+result $? 'a bench that is killed leaves no job behind, nor what that has started'
 query killed.bench 'SELECT count(*) FROM trial'
 expect_text out '^1$' 'the trial before is kept'
 touch free
 expect_exit 0 'the same command goes on' "$ROOFTOP" bench killed.ini
 query killed.bench 'SELECT count(*) FROM trial'
 expect_text out '^4$' 'to the end'
+
+# A job that forks and does not end in time.
+rm pids
+printf '[bench]\nmodes = time-slicing\nrepeats = 1\nsettle = 1ms\ntimeout = 1s\n[a]\ncommand = . ./forks\n' >late.ini
+expect_exit 0 'a job that forks and does not end' "$ROOFTOP" bench late.ini
+query late.bench 'SELECT outcome FROM run'
+expect_text out '^timeout$' 'is stopped'
+await all_gone
+result $? 'with all that it has started'
 
 # Ctrl-C
 printf '[bench]\nmodes = exclusive\nsettle = 1ms\n[a]\ncommand = touch began; sleep 300\n' >stop.ini
