@@ -20,3 +20,8 @@ static inline size_t util_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
+
+static inline size_t util_max(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}

@@ -3,24 +3,29 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/utf8.h"
 #include "base/util.h"
 #include "base/xml.h"
 
+/* Two stand side by side on a page, and one on a telephone. */
 enum {
-    WIDTH = 680,
-    LABEL_WIDTH = 150,
-    NUMBER_WIDTH = 130,
+    WIDTH = 400,
+    LABEL_WIDTH = 118,
+    NUMBER_WIDTH = 78,
     PLOT_WIDTH = WIDTH - LABEL_WIDTH - NUMBER_WIDTH,
-    BAR_HEIGHT = 18,
-    BAR_ROW = 27,
+    BAR_HEIGHT = 16,
+    BAR_ROW = 23,
+    LANE_LABEL_WIDTH = 84,
     LANE_HEIGHT = 12,
     LANE_ROW = 17,
-    CURVES_HEIGHT = 70,
-    AXIS_HEIGHT = 34,
-    LANES_WIDTH = WIDTH - LABEL_WIDTH - 12,
+    LANES_WIDTH = WIDTH - LANE_LABEL_WIDTH - 14,
+    CURVES_HEIGHT = 60,
+    AXIS_HEIGHT = 24,
 };
 
-static const char TEXT[] = "#222222", FAINT[] = "#5a5a5a", GRID[] = "#dddddd", BAD[] = "#d55e00";
+/* As the page has them, which may be light or dark. */
+static const char TEXT[] = "var(--ink)", FAINT[] = "var(--faint)", GRID[] = "var(--line)",
+                  BAD[] = "#d55e00";
 
 const char *chart_color(enum bench_mode mode)
 {
@@ -45,6 +50,20 @@ static void put_text(struct strbuf *out, double x, double y, const char *anchor,
                   color);
     xml_put_text(out, text);
     strbuf_puts(out, "</text>\n");
+}
+
+/* The beginning of a name that is too long. */
+static void put_label(struct strbuf *out, double x, double y, const char *text)
+{
+    enum { MOST = 11 };
+    struct strbuf cut = {0};
+    const char *end = text;
+    for (size_t count = utf8_count(text) > MOST ? MOST - 1 : MOST; *end && count > 0; count--)
+        end += utf8_sequence_length(end);
+    strbuf_add(&cut, text, (size_t)(end - text));
+    strbuf_puts(&cut, *end ? "…" : "");
+    put_text(out, x, y, "end", TEXT, strbuf_text(&cut));
+    strbuf_free(&cut);
 }
 
 static void put_line(struct strbuf *out, double x1, double y1, double x2, double y2,
@@ -93,8 +112,10 @@ void chart_bars(struct strbuf *out, const char *title, const struct chart_bar *b
     for (size_t i = 0; i < count; i++) {
         const struct chart_bar *bar = &bars[i];
         double y = 4 + (double)i * BAR_ROW;
-        put_text(out, LABEL_WIDTH - 8, y + 13.5, "end", TEXT, bar->label);
-        put_text(out, WIDTH - NUMBER_WIDTH + 10, y + 13.5, "start", TEXT, bar->text);
+        put_text(out, LABEL_WIDTH - 8, y + 12, "end", TEXT, bar->label);
+        strbuf_puts(out, bar->strong ? "<g font-weight=\"700\">" : "<g>");
+        put_text(out, WIDTH - NUMBER_WIDTH + 8, y + 12, "start", TEXT, bar->text);
+        strbuf_puts(out, "</g>");
         if (!isfinite(bar->value))
             continue;
         strbuf_printf(out, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n",
@@ -108,10 +129,10 @@ void chart_bars(struct strbuf *out, const char *title, const struct chart_bar *b
     strbuf_puts(out, "</svg>\n");
 }
 
-/* 1, 2 or 5 times a power of ten, about a sixth of the length. */
+/* 1, 2 or 5 times a power of ten, about a fifth of the length. */
 static double tick_of(double length)
 {
-    double rough = length / 6, power = pow(10, floor(log10(rough)));
+    double rough = length / 5, power = pow(10, floor(log10(rough)));
     double times = rough / power;
     return power * (times < 1.5 ? 1 : times < 3.5 ? 2 : times < 7.5 ? 5 : 10);
 }
@@ -121,7 +142,7 @@ static void put_axis(struct strbuf *out, double length, double top, double botto
     double tick = tick_of(length);
     for (double time = 0; time <= length * 1.0001; time += tick) {
         char text[32];
-        double x = LABEL_WIDTH + time / length * LANES_WIDTH;
+        double x = LANE_LABEL_WIDTH + time / length * LANES_WIDTH;
         put_line(out, x, top, x, bottom, GRID, "");
         snprintf(text, sizeof(text), "%g s", time);
         put_text(out, x, bottom + 15, "middle", FAINT, text);
@@ -145,7 +166,7 @@ static void put_curve(struct strbuf *out, const struct chart_curve *curve, doubl
                           curve->color, curve->dash);
         is_open = true;
         strbuf_printf(out, "%.1f,%.1f ",
-                      LABEL_WIDTH + fmin(curve->time[i] / length, 1) * LANES_WIDTH,
+                      LANE_LABEL_WIDTH + fmin(curve->time[i] / length, 1) * LANES_WIDTH,
                       top + (1 - fmin(curve->value[i], 1)) * CURVES_HEIGHT);
     }
     strbuf_puts(out, is_open ? "\"/>\n" : "");
@@ -163,18 +184,18 @@ void chart_lanes(struct strbuf *out, const char *title, const char *color, doubl
     put_axis(out, length, 2, bottom);
     for (size_t i = 0; i < lane_count; i++) {
         double y = 6 + (double)i * LANE_ROW;
-        put_text(out, LABEL_WIDTH - 8, y + 10, "end", TEXT, lanes[i].label);
+        put_label(out, LANE_LABEL_WIDTH - 8, y + 10, lanes[i].label);
         strbuf_printf(out,
                       "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"2\" "
                       "fill=\"%s\"/>\n",
-                      LABEL_WIDTH + lanes[i].begin / length * LANES_WIDTH, y,
+                      LANE_LABEL_WIDTH + lanes[i].begin / length * LANES_WIDTH, y,
                       fmax((lanes[i].end - lanes[i].begin) / length * LANES_WIDTH, 1), LANE_HEIGHT,
                       lanes[i].failed ? BAD : color);
     }
-    put_line(out, LABEL_WIDTH, bottom, WIDTH - 12, bottom, FAINT, "");
-    put_line(out, LABEL_WIDTH, top, WIDTH - 12, top, GRID, "");
-    put_text(out, LABEL_WIDTH - 8, top + 10, "end", FAINT, "100 %");
-    put_text(out, LABEL_WIDTH - 8, bottom, "end", FAINT, "0 %");
+    put_line(out, LANE_LABEL_WIDTH, bottom, WIDTH - 14, bottom, FAINT, "");
+    put_line(out, LANE_LABEL_WIDTH, top, WIDTH - 14, top, GRID, "");
+    put_text(out, LANE_LABEL_WIDTH - 8, top + 10, "end", FAINT, "100 %");
+    put_text(out, LANE_LABEL_WIDTH - 8, bottom, "end", FAINT, "0 %");
     for (size_t i = 0; i < curve_count; i++)
         put_curve(out, &curves[i], length, top);
     strbuf_puts(out, "</svg>\n");

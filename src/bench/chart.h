@@ -1,6 +1,8 @@
 /* Drawings for the page: SVG, with text that stays text. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/strbuf.h"
 #include "bench/mode.h"
 
@@ -13,6 +15,7 @@ struct chart_bar {
     double value;     /* NAN: not known */
     double spread;    /* half the width of its interval; not finite: none is drawn */
     const char *text; /* the value as a person reads it */
+    bool strong;
 };
 
 /* Horizontal bars from 0, with whiskers where there is a spread. `reference`: a line across, at

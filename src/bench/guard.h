@@ -1,5 +1,5 @@
-/* After a bench that was killed nothing of its jobs stays on the GPU. Their first processes end with
- * it by themselves; what those have started is found by the environment that it inherited. */
+/* After a bench that was killed nothing of its jobs stays on the GPU. Their first processes end
+ * with it by themselves; what those have started is found by the environment that it inherited. */
 #pragma once
 
 #include <sys/types.h>

@@ -20,34 +20,43 @@ const struct measure_info *measure_info(enum measure measure)
     return &measures[measure];
 }
 
-void measure_put_human(struct strbuf *out, enum measure measure, double value)
+void measure_put_number(struct strbuf *out, enum measure measure, double value)
 {
     switch (measures[measure].unit) {
     case MEASURE_SECONDS:
-        strbuf_printf(out, "%.*f s", value < 99.95 ? 2 : 1, value);
+        strbuf_printf(out, "%.*f", value < 99.95 ? 2 : 1, value);
         break;
     case MEASURE_PER_HOUR:
+    case MEASURE_JOULES:
         strbuf_printf(out, "%.*f", value < 99.5 ? 1 : 0, value);
         break;
     case MEASURE_TIMES:
         strbuf_printf(out, "%.2f", value);
         break;
     case MEASURE_RATIO:
-        strbuf_printf(out, "%.1f %%", value * 100);
+        strbuf_printf(out, "%.1f", value * 100);
         break;
     case MEASURE_BYTES:
-        strbuf_printf(out, "%.2f GiB", value / GIBI);
-        break;
-    case MEASURE_JOULES:
-        strbuf_printf(out, "%.*f J", value < 99.5 ? 1 : 0, value);
+        strbuf_printf(out, "%.2f", value / GIBI);
         break;
     case MEASURE_WATTS:
-        strbuf_printf(out, "%.0f W", value);
+        strbuf_printf(out, "%.0f", value);
         break;
     case MEASURE_HERTZ:
-        strbuf_printf(out, "%.0f MHz", value / 1e6);
+        strbuf_printf(out, "%.0f", value / 1e6);
         break;
     }
+}
+
+void measure_put_human(struct strbuf *out, enum measure measure, double value)
+{
+    static const char *const suffixes[] = {
+        [MEASURE_SECONDS] = " s", [MEASURE_PER_HOUR] = "",  [MEASURE_TIMES] = "",
+        [MEASURE_RATIO] = " %",   [MEASURE_BYTES] = " GiB", [MEASURE_JOULES] = " J",
+        [MEASURE_WATTS] = " W",   [MEASURE_HERTZ] = " MHz",
+    };
+    measure_put_number(out, measure, value);
+    strbuf_puts(out, suffixes[measures[measure].unit]);
 }
 
 static const char *const outcome_words[BENCH_OUTCOME_COUNT] = {"ended", "failed",  "timeout",

@@ -42,7 +42,9 @@ struct measure_info {
 };
 
 const struct measure_info *measure_info(enum measure measure);
-/* "12.6 s", "93.5 %", "1.31 ×" */
+/* "12.6", "93.5", "1.31" */
+void measure_put_number(struct strbuf *out, enum measure measure, double value);
+/* "12.6 s", "93.5 %", "1.31" */
 void measure_put_human(struct strbuf *out, enum measure measure, double value);
 
 enum bench_outcome {

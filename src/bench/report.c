@@ -5,9 +5,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/utf8.h"
-
-enum { TITLE_WIDTH = 30, CELL_WIDTH = 22 };
 
 static const struct bench_report_form forms[] = {
     {"text", bench_report_text},
@@ -29,17 +26,12 @@ bool bench_report_has(const struct bench_report *report, int mode)
     return report->summary->trial_count[mode] > 0;
 }
 
-void bench_report_put_stats(struct strbuf *out, enum measure measure, const struct stats *stats)
+bool bench_report_knows(const struct bench_report *report, enum measure measure)
 {
-    if (!measure_known(stats)) {
-        strbuf_puts(out, "not known");
-        return;
-    }
-    measure_put_human(out, measure, stats->mean);
-    if (stats->count < 2)
-        return;
-    strbuf_puts(out, " ± ");
-    measure_put_human(out, measure, stats_interval(stats));
+    for (int mode = 0; mode < MODE_COUNT; mode++)
+        if (measure_known(&report->summary->of[mode][measure]))
+            return true;
+    return false;
 }
 
 void bench_report_put_fault(const struct bench_report *report, const struct bench_trial *trial,
@@ -70,146 +62,6 @@ const char *bench_report_clock_note(const struct bench_report *report)
             return "The effective clock is not known of every mode: it takes CUPTI's counters "
                    "(`rooftop doctor`). NVML's SM clock reads too high while tensor cores work.";
     return NULL;
-}
-
-/* ---- text ---- */
-
-static void put_padded(struct strbuf *out, const char *text, size_t width)
-{
-    strbuf_puts(out, text);
-    for (size_t count = utf8_count(text); count < width; count++)
-        strbuf_putc(out, ' ');
-}
-
-static void put_cell(struct strbuf *out, enum measure measure, const struct stats *stats)
-{
-    struct strbuf cell = {0};
-    bench_report_put_stats(&cell, measure, stats);
-    strbuf_puts(out, "  ");
-    put_padded(out, strbuf_text(&cell), CELL_WIDTH);
-    strbuf_free(&cell);
-}
-
-static void end_row(struct strbuf *out)
-{
-    size_t length = out->length;
-    while (length > 0 && out->text[length - 1] == ' ')
-        length--;
-    strbuf_truncate(out, length);
-    strbuf_putc(out, '\n');
-}
-
-static void text_head(const struct bench_report *report, struct strbuf *out)
-{
-    const struct result *result = report->result;
-    strbuf_printf(out, "%s\n",
-                  result->plan.title[0] ? result->plan.title : result->facts[FACT_JOBS_NAME]);
-    strbuf_printf(out, "%s, driver %s; %zu job%s, %zu trial%s of %zu\n\n", result->facts[FACT_GPU],
-                  result->facts[FACT_DRIVER], result->plan.instance_count,
-                  result->plan.instance_count == 1 ? "" : "s", result->trials.count,
-                  result->trials.count == 1 ? "" : "s", bench_plan_turns(&result->plan));
-    bench_decision_words(report->summary, &report->decision, out);
-    strbuf_puts(out, "\n\n");
-    for (int goal = 0; goal < GOAL_COUNT; goal++) {
-        put_padded(out, bench_goal_name((enum bench_goal)goal), 12);
-        bench_winner_words(report->summary, (enum bench_goal)goal, out);
-        strbuf_putc(out, '\n');
-    }
-}
-
-static void text_measures(const struct bench_report *report, struct strbuf *out)
-{
-    strbuf_putc(out, '\n');
-    put_padded(out, "", TITLE_WIDTH);
-    for (int mode = 0; mode < MODE_COUNT; mode++)
-        if (bench_report_has(report, mode)) {
-            strbuf_puts(out, "  ");
-            put_padded(out, bench_mode_info((enum bench_mode)mode)->name, CELL_WIDTH);
-        }
-    end_row(out);
-    for (int i = 0; i < MEASURE_COUNT; i++) {
-        bool known = false;
-        for (int mode = 0; mode < MODE_COUNT; mode++)
-            known = known || measure_known(&report->summary->of[mode][i]);
-        if (!known)
-            continue;
-        put_padded(out, measure_info((enum measure)i)->title, TITLE_WIDTH);
-        for (int mode = 0; mode < MODE_COUNT; mode++)
-            if (bench_report_has(report, mode))
-                put_cell(out, (enum measure)i, &report->summary->of[mode][i]);
-        end_row(out);
-    }
-}
-
-static void text_jobs(const struct bench_report *report, struct strbuf *out)
-{
-    const struct bench_plan *plan = &report->result->plan;
-    strbuf_puts(out, "\nSlow-down of each job\n");
-    for (size_t job = 0; job < plan->job_count; job++) {
-        put_padded(out, plan->jobs[job].name, TITLE_WIDTH);
-        for (int mode = 0; mode < MODE_COUNT; mode++)
-            if (bench_report_has(report, mode))
-                put_cell(out, MEASURE_ANTT,
-                         &report->summary->slowdown[job * MODE_COUNT + (size_t)mode]);
-        end_row(out);
-    }
-}
-
-static void text_failures(const struct bench_report *report, struct strbuf *out)
-{
-    const struct bench_trials *trials = &report->result->trials;
-    for (size_t i = 0; i < trials->count; i++) {
-        const struct bench_trial *trial = &trials->trials[i];
-        if (bench_fault_count(trial) > 0) {
-            strbuf_printf(out, "%s, repeat %u: ", bench_mode_info(trial->mode)->name,
-                          trial->repeat + 1);
-            bench_report_put_fault(report, trial, out);
-            strbuf_putc(out, '\n');
-        }
-        for (size_t k = 0; k < trial->run_count; k++) {
-            const struct bench_run *run = &trial->runs[k];
-            if (run->outcome == BENCH_ENDED)
-                continue;
-            char name[INI_NAME_SIZE + 8];
-            bench_plan_instance_name(&report->result->plan, k, name, sizeof(name));
-            strbuf_printf(out, "%s, repeat %u: %s: %s, exit code %d%s%.120s\n",
-                          bench_mode_info(trial->mode)->name, trial->repeat + 1, name,
-                          bench_outcome_word(run->outcome), run->exit_code,
-                          run->output[0] ? ": " : "", run->output);
-        }
-    }
-}
-
-/* One job a line. */
-static void text_limits(const char *limits, struct strbuf *out)
-{
-    if (!limits[0])
-        return;
-    strbuf_puts(out, "Limits in mps-limits:\n");
-    for (const char *line = limits; *line; line += strspn(line, "\n")) {
-        size_t length = strcspn(line, "\n");
-        strbuf_printf(out, "  %.*s\n", (int)length, line);
-        line += length;
-    }
-}
-
-void bench_report_text(const struct bench_report *report, struct strbuf *out)
-{
-    text_head(report, out);
-    text_measures(report, out);
-    text_jobs(report, out);
-    strbuf_puts(out, "\n± is half the width of the 99 % confidence interval over the repeats "
-                     "(Student's t).\n");
-    if (bench_report_clock_note(report))
-        strbuf_printf(out, "%s\n", bench_report_clock_note(report));
-    text_limits(report->result->facts[FACT_LIMITS], out);
-    if (report->result->facts[FACT_SKIPPED][0])
-        strbuf_printf(out, "Left out: %s\n", report->result->facts[FACT_SKIPPED]);
-    text_failures(report, out);
-    if (report->roi) {
-        strbuf_putc(out, '\n');
-        roi_text(report->roi, out);
-    }
 }
 
 /* ---- JSON ---- */

@@ -35,5 +35,5 @@ void bench_report_put_fault(const struct bench_report *report, const struct benc
                             struct strbuf *out);
 /* What the clock of this result is worth; NULL where the effective one is known of every mode. */
 const char *bench_report_clock_note(const struct bench_report *report);
-/* "12.6 s ± 0.2 s", "unknown" */
-void bench_report_put_stats(struct strbuf *out, enum measure measure, const struct stats *stats);
+/* The measure is known of a mode. */
+bool bench_report_knows(const struct bench_report *report, enum measure measure);

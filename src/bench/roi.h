@@ -66,5 +66,6 @@ void roi_vary(const struct roi_input *input, struct roi_variation ret[ROI_VARIAT
 /* The formula with its numbers. */
 void roi_text(const struct roi_input *input, struct strbuf *out);
 void roi_json(const struct roi_input *input, struct strbuf *out);
-/* A part of an HTML page. */
+/* Parts of an HTML page: what it returns at which prices, and how that is computed. */
 void roi_html(const struct roi_input *input, struct strbuf *out);
+void roi_html_formula(const struct roi_input *input, struct strbuf *out);

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "base/xml.h"
-#include "bench/roi.h"
+#include "bench/report_html.h"
 
 /* 12,345.60 */
 static void put_money(double value, struct strbuf *out)
@@ -78,11 +78,11 @@ static void text_case(const struct roi_input *input, double delta, const char *t
     if (isfinite(roi.saved_kwh))
         strbuf_printf(out,
                       "  ΔkWh    = (H · P_exclusive − H/Θ · P_shared − freed · (1 − δ) · P_idle) ÷ "
-                      "1000 = %.1f kWh a year\n",
+                      "1000\n          = %.1f kWh a year\n",
                       roi.saved_kwh);
     else
         strbuf_puts(out, "  ΔkWh    is not known: power was not measured; it counts as 0\n");
-    strbuf_puts(out, "  B       = freed · c_GPUh · δ + ΔkWh · PUE · tariff = ");
+    strbuf_puts(out, "  B       = freed · c_GPUh · δ + ΔkWh · PUE · tariff\n          = ");
     put_money(roi.hours_value, out);
     strbuf_puts(out, " + ");
     put_money(roi.power_value, out);
@@ -206,21 +206,54 @@ void roi_json(const struct roi_input *input, struct strbuf *out)
     strbuf_putc(out, '\n');
 }
 
-static void html_row(const char *title, double none, double all, bool money, struct strbuf *out)
+static void html_row(const char *title, double none, double all, struct strbuf *out)
 {
     const double values[] = {none, all};
     strbuf_printf(out, "<tr><th>%s</th>", title);
-    for (size_t i = 0; i < 2; i++) {
-        strbuf_puts(out, "<td>");
-        if (!isfinite(values[i]))
-            strbuf_puts(out, "not known");
-        else if (money)
-            put_money(values[i], out);
+    for (size_t i = 0; i < 2; i++)
+        if (isfinite(values[i]))
+            strbuf_printf(out, "<td>%.0f</td>", values[i]);
         else
-            strbuf_printf(out, "%.0f", values[i]);
-        strbuf_puts(out, "</td>");
-    }
+            strbuf_puts(out, "<td>not known</td>");
     strbuf_puts(out, "</tr>\n");
+}
+
+static void html_money_row(const char *title, const struct roi_input *input, double none,
+                           double all, struct strbuf *out)
+{
+    strbuf_printf(out, "<tr><th>%s</th><td>", title);
+    put_money(none, out);
+    strbuf_putc(out, ' ');
+    xml_put_text(out, input->currency);
+    strbuf_puts(out, "</td><td>");
+    put_money(all, out);
+    strbuf_putc(out, ' ');
+    xml_put_text(out, input->currency);
+    strbuf_puts(out, "</td></tr>\n");
+}
+
+static void put_price(double value, const char *currency, struct strbuf *out)
+{
+    put_money(value, out);
+    strbuf_printf(out, " %s", currency);
+}
+
+static void put_prices(const struct roi_input *input, struct strbuf *out)
+{
+    struct strbuf words = {0};
+    const char *currency = input->currency;
+    strbuf_printf(&words, "%g GPU hours a year today, at ", input->gpu_hours);
+    put_price(input->gpu_hour_cost, currency, &words);
+    strbuf_puts(&words, " each; ");
+    put_price(input->power_cost, currency, &words);
+    strbuf_printf(&words, " a kWh, PUE %g; ", input->pue);
+    put_price(input->adoption_cost, currency, &words);
+    strbuf_puts(&words, " to introduce it and ");
+    put_price(input->operations_cost, currency, &words);
+    strbuf_printf(&words, " a year to run it, over %g year%s", input->years,
+                  input->years == 1 ? "" : "s");
+    xml_put_text(out, strbuf_text(&words));
+    strbuf_free(&words);
 }
 
 void roi_html(const struct roi_input *input, struct strbuf *out)
@@ -228,12 +261,14 @@ void roi_html(const struct roi_input *input, struct strbuf *out)
     struct roi none = roi_compute(input, 0), all = roi_compute(input, 1);
     strbuf_puts(out, "<section><h2>Return</h2>\n<p class=\"lead\">");
     put_break_even(input, out);
-    strbuf_puts(out, "</p>\n<table><thead><tr><th></th><th>freed hours unused</th><th>freed hours "
+    strbuf_puts(out, "</p>\n<p>Given: ");
+    put_prices(input, out);
+    strbuf_puts(out, ".</p>\n<table><thead><tr><th></th><th>freed hours unused</th><th>freed hours "
                      "fully used</th></tr></thead><tbody>\n");
-    html_row("GPU hours freed a year", none.freed_hours, all.freed_hours, false, out);
-    html_row("kWh saved a year", none.saved_kwh, all.saved_kwh, false, out);
-    html_row("Benefit a year", none.benefit, all.benefit, true, out);
-    html_row("Cost over all years", none.cost, all.cost, true, out);
+    html_row("GPU hours freed a year", none.freed_hours, all.freed_hours, out);
+    html_row("kWh saved a year", none.saved_kwh, all.saved_kwh, out);
+    html_money_row("Benefit a year", input, none.benefit, all.benefit, out);
+    html_money_row("Cost over all years", input, none.cost, all.cost, out);
     strbuf_puts(out, "<tr><th>Return on it</th><td>");
     put_ratio(none.ratio, out);
     strbuf_puts(out, "</td><td>");
@@ -242,16 +277,15 @@ void roi_html(const struct roi_input *input, struct strbuf *out)
     put_payback(none.payback_months, out);
     strbuf_puts(out, "</td><td>");
     put_payback(all.payback_months, out);
-    strbuf_puts(out, "</td></tr>\n</tbody></table>\n<details open><summary>The formula with its "
-                     "numbers</summary><pre>");
+    strbuf_puts(out, "</td></tr>\n</tbody></table></section>\n");
+}
+
+void roi_html_formula(const struct roi_input *input, struct strbuf *out)
+{
+    strbuf_puts(out, "<section><h2>The return: the formula with its numbers</h2>\n<pre>");
     struct strbuf text = {0};
     roi_text(input, &text);
-    /* Line by line: xml_put_text() makes spaces of line ends. */
-    char *rest = text.text, *line;
-    while (rest && (line = strsep(&rest, "\n"))) {
-        xml_put_text(out, line);
-        strbuf_putc(out, '\n');
-    }
+    report_put_lines(out, strbuf_text(&text));
     strbuf_free(&text);
-    strbuf_puts(out, "</pre></details></section>\n");
+    strbuf_puts(out, "</pre></section>\n");
 }

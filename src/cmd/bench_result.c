@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-int bench_result_load(const struct command *command, const char *path, struct bench_result *ret)
+static int load(const struct command *command, const char *path, struct bench_result *ret)
 {
     char why[512];
     *ret = (struct bench_result){0};
@@ -24,6 +24,19 @@ int bench_result_load(const struct command *command, const char *path, struct be
         .decision = bench_decide(&ret->summary),
     };
     return EXIT_DONE;
+}
+
+bool bench_result_open(const struct command *command, int argc, char **argv, void *settings,
+                       struct bench_result *ret, int *ret_code)
+{
+    const char *path;
+    enum options_result parsed =
+        options_parse_one(command, argc, argv, settings, "one result of rooftop bench", &path);
+    *ret_code = parsed == OPTIONS_WRONG ? EXIT_USAGE : EXIT_DONE;
+    if (parsed != OPTIONS_GO)
+        return false;
+    *ret_code = load(command, path, ret);
+    return *ret_code == EXIT_DONE;
 }
 
 void bench_result_free(struct bench_result *result)

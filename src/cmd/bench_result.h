@@ -71,9 +71,10 @@ struct bench_result {
     struct bench_report report;
 };
 
-/* Returns EXIT_DONE, or another exit code after saying why. */
-MUST_CHECK int bench_result_load(const struct command *command, const char *path,
-                                 struct bench_result *ret);
+/* Parses the arguments and loads the result that they name. False: *ret_code, EXIT_DONE or another,
+ * is all that is left to return; else it is EXIT_DONE. */
+MUST_CHECK bool bench_result_open(const struct command *command, int argc, char **argv,
+                                  void *settings, struct bench_result *ret, int *ret_code);
 void bench_result_free(struct bench_result *result);
 
 /* Fills the return on investment, and the report with it. */

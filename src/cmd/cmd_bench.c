@@ -14,9 +14,7 @@ enum { MOST_JOBS_BYTES = 1 << 20 };
 struct settings {
     bool dry_run;
     const char *output;
-    const char *source;
-    const char *gpu;
-    const char *clock;
+    struct watch_options watch;
     bool beside;
 };
 
@@ -35,23 +33,18 @@ static const struct option_row options[] = {
     {.name = "gpu",
      .letter = 'g',
      .kind = OPTION_TEXT,
-     .offset = offsetof(struct settings, gpu),
+     .offset = offsetof(struct settings, watch.gpus),
      .argument = "GPU",
      .help = "On this one: index, UUID or its start, PCI address (the first)"},
     {.name = "beside",
      .kind = OPTION_FLAG,
      .offset = offsetof(struct settings, beside),
      .help = "Measure although another program uses the GPU"},
-    {.name = "clock",
-     .kind = OPTION_CHOICE,
-     .offset = offsetof(struct settings, clock),
-     .argument = "WHEN",
-     .help = "When CUPTI's counters read the effective clock: burst, continuous or off (burst)",
-     .choices = "burst|continuous|off"},
+    OPTION_CLOCK(struct settings, watch),
     {.name = "source",
      .letter = 's',
      .kind = OPTION_TEXT,
-     .offset = offsetof(struct settings, source),
+     .offset = offsetof(struct settings, watch.source),
      .argument = "SOURCE",
      .help = "auto, nvml or cupti",
      .choices = "auto|nvml|cupti"},
@@ -118,9 +111,10 @@ static int bench(const struct command *command, const struct settings *settings,
         .jobs_name = path,
         .jobs_text = text,
         .output = strbuf_text(&output),
-        .source = settings->source,
-        .gpu = settings->gpu,
-        .clock = settings->clock ? settings->clock : job_usual_clock(settings->source),
+        .source = settings->watch.source,
+        .gpu = settings->watch.gpus,
+        .clock =
+            settings->watch.clock ? settings->watch.clock : job_usual_clock(settings->watch.source),
         .command = strbuf_text(&again),
         .beside = settings->beside,
         .say = say,
@@ -159,14 +153,11 @@ static char *read_text(const char *path, size_t *ret_length)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {0};
-    int operands;
-    options_move_operand(argc, argv);
-    enum options_result result = options_parse(command, argc, argv, &settings, &operands);
+    const char *path;
+    enum options_result result =
+        options_parse_one(command, argc, argv, &settings, "one file of jobs", &path);
     if (result != OPTIONS_GO)
         return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
-    if (argc - operands != 1)
-        return usage_error(command, "name one file of jobs");
-    const char *path = argv[operands];
     size_t length;
     CLEANUP_FREE char *text = read_text(path, &length);
     if (!text)

@@ -23,16 +23,9 @@ static const struct option_row options[] = {
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.format = "text", .roi = ROI_OPTIONS_NONE};
-    int operands;
-    options_move_operand(argc, argv);
-    enum options_result parsed = options_parse(command, argc, argv, &settings, &operands);
-    if (parsed != OPTIONS_GO)
-        return parsed == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
-    if (argc - operands != 1)
-        return usage_error(command, "name one result of rooftop bench");
     struct bench_result result;
-    int code = bench_result_load(command, argv[operands], &result);
-    if (code != EXIT_DONE)
+    int code;
+    if (!bench_result_open(command, argc, argv, &settings, &result, &code))
         return code;
     code = bench_result_roi(command, &settings.roi, &result);
     if (code == EXIT_DONE) {

@@ -61,8 +61,11 @@ MUST_CHECK enum options_result options_parse(const struct command *command, int 
 MUST_CHECK enum options_result options_parse_all(const struct command *command, int argc,
                                                  char **argv, void *settings);
 
-/* For a command with one operand, which may stand before its options: moves it behind them. */
-void options_move_operand(int argc, char **argv);
+/* The same for a command with one operand, which may stand before its options; it is an error that
+ * says "name WHAT" where there is not one. */
+MUST_CHECK enum options_result options_parse_one(const struct command *command, int argc,
+                                                 char **argv, void *settings, const char *what,
+                                                 const char **ret_operand);
 
 /* Prints "rooftop COMMAND: MESSAGE" and a pointer to the help on stderr; returns EXIT_USAGE. */
 int usage_error(const struct command *command, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -6,10 +6,16 @@ check=$BUILD_ROOT/tests/tools/jsoncheck
 sqlite3 two.bench <"$SOURCE_ROOT/tests/data/bench.sql"
 
 expect_exit 0 'text' "$ROOFTOP" report two.bench
+LC_ALL=C.UTF-8 grep -E '^.{81}' out
+[ $? -eq 1 ]
+result $? 'it fits into 80 columns'
+cp out text
+tr '\n' ' ' <text >out
 # 2 jobs in 20 s against 2 in 50 s on average; 2400 ÷ 5000 J.
-expect_text out '^Share the GPU: MPS, equal limits does 2.50 times the jobs per hour of one after the other, with 52 % less energy per job' 'the decision'
+expect_text out ' Share the GPU: MPS, equal limits does 2.50 times the jobs per hour of one after the other, with 52 % less energy per job' 'the decision'
 # a 12.5 ÷ 10, b 20 ÷ 40: mean 0.875.
 expect_text out 'takes 0.88 times as long as alone on average, 1.25 times at worst' 'and what it costs'
+cp text out
 expect_text out '^throughput  MPS, equal limits: 360$' 'the winner of throughput: 2 ÷ 20 s'
 expect_text out '^time-slicing, repeat 3: b: failed, exit code 7: out of <memory>$' 'a failed job with its last words'
 expect_same out "$golden/bench-report.txt" 'the whole text'
@@ -32,6 +38,7 @@ expect_text out 'out of &lt;memory&gt;' "and a job's words"
 ! grep -Eq '(src|href)=|https?:' out
 result $? 'the page needs nothing else'
 expect_text out '2.50 ×' 'the headline'
+expect_text out 'prefers-color-scheme:dark.*@media print.*size:A4' 'light, dark and on paper'
 
 prices='--gpu-hours 1000 --gpu-hour-cost 2 --power-cost 0.5 --adoption-cost 600 --operations-cost 120'
 # shellcheck disable=SC2086
@@ -57,6 +64,7 @@ expect_text values '^2.5 1226 6.50994575 "cost of a GPU hour"$' 'the same figure
 # shellcheck disable=SC2086
 expect_exit 0 'on the page' "$ROOFTOP" report -f html $prices two.bench
 expect_text out 'It pays from 59 %' 'the return is there too'
+expect_text out 'Given: 1000 GPU hours a year today, at 2.00 .* each; 0.50 .* a kWh, PUE 1; 600.00 .* to introduce it' 'with each price'
 
 expect_exit 2 'a price that is missing' "$ROOFTOP" roi --gpu-hours 1000 two.bench
 expect_text err 'give --gpu-hour-cost: there are no hidden prices' 'is asked for'
