@@ -224,14 +224,14 @@ static void put_failures(const struct bench_report *report, struct strbuf *out)
                 continue;
             char name[INI_NAME_SIZE + 8];
             bench_plan_instance_name(&report->result->plan, k, name, sizeof(name));
-            strbuf_puts(out, "<tr>");
-            report_put_tag(out, "td", name);
-            strbuf_printf(out, "<td>%s, repeat %u</td><td>%s, exit code %d</td>",
+            strbuf_puts(out, "<tr><td>");
+            xml_put_text(out, name);
+            strbuf_printf(out, "<small>%s, repeat %u</small></td><td>%s, exit code %d",
                           bench_mode_info(trials->trials[i].mode)->title,
                           trials->trials[i].repeat + 1, bench_outcome_word(run->outcome),
                           run->exit_code);
-            report_put_tag(out, "td", run->output);
-            strbuf_puts(out, "</tr>\n");
+            report_put_tag(out, "small", run->output);
+            strbuf_puts(out, "</td></tr>\n");
         }
     strbuf_puts(out, "</tbody></table></section>\n");
 }
