@@ -31,6 +31,8 @@ export OUT="$PWD/kept" WORK="$PWD/work" SETTLE=1ms PYTHONDONTWRITEBYTECODE=1
 # A script through the server, and without it.
 cat >script.py <<'END_OF_PYTHON'
 import os, sys, torch
+shown = open("/proc/self/environ").read().split("\0")
+assert set(shown) - {""} == {f"{name}={value}" for name, value in os.environ.items()}
 print(os.environ["COLOUR"], os.getcwd(), os.getpgrp(), sys.argv[1:], sys.stdin.read(), flush=True)
 sys.exit(7)
 END_OF_PYTHON
