@@ -127,7 +127,7 @@ void roi_text(const struct roi_input *input, struct strbuf *out)
         put_ratio(variations[i].ratio_high, out);
         strbuf_putc(out, '\n');
     }
-    strbuf_puts(out, "Not in it: jobs that fail together under MPS, and what a slower single job "
+    strbuf_puts(out, "Not in it: jobs that fail together under MPS, and what a slower single job\n"
                      "costs.\n");
 }
 

@@ -43,6 +43,9 @@ expect_text out 'prefers-color-scheme:dark.*@media print.*size:A4' 'light, dark 
 prices='--gpu-hours 1000 --gpu-hour-cost 2 --power-cost 0.5 --adoption-cost 600 --operations-cost 120'
 # shellcheck disable=SC2086
 expect_exit 0 'the return' "$ROOFTOP" roi $prices --currency EUR two.bench
+LC_ALL=C.UTF-8 grep -E '^.{81}' out
+[ $? -eq 1 ]
+result $? 'fits into 80 columns too'
 # 1000 · (1 − 1/2.5) = 600 hours; kWh: (1000 · 100 − 400 · 120 − 600 · 80 or 0) ÷ 1000 = 4 and 52.
 expect_text out 'freed   = H · \(1 − 1/Θ\) = 1000 · \(1 − 1/2.500\) = 600.0 GPU hours a year' 'hours'
 expect_text out '= 4.0 kWh a year' 'energy where freed hours are idle'
