@@ -297,6 +297,15 @@ static void drops_only_what_the_chip_lacks(void **state)
     close_overlay(fixture);
 }
 
+static void leaves_out_what_cannot_be(void **state)
+{
+    struct fixture *fixture = *state;
+    open_overlay(fixture, CLOCK_BURST, 9.0, "value lts__ 500\n");
+    assert_true(comes(fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
+    assert_false(sample_has(&fixture->samples[0], METRIC_L2_ACTIVE));
+    assert_true(sample_has(&fixture->samples[0], METRIC_ISSUE_ACTIVE));
+}
+
 static void is_silent_when_off(void **state)
 {
     struct fixture *fixture = *state;
@@ -489,6 +498,7 @@ int main(void)
         TEST(measures_all_where_nothing_else_does),
         TEST(measures_all_where_the_driver_has_no_gpm),
         TEST(drops_only_what_the_chip_lacks),
+        TEST(leaves_out_what_cannot_be),
         TEST(is_silent_when_off),
         TEST(names_a_missing_permission),
         TEST(goes_on_when_the_holder_has_gone),

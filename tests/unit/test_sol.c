@@ -429,6 +429,10 @@ static void reckons_what_was_achieved(void **state)
     sample_set(&sample, METRIC_DRAM_WRITE, 1e12);
     sol_derive(&device, NULL, &sample);
     assert_near(value(&sample, METRIC_ACHIEVED_DRAM), 4e12, 0);
+    /* What a burst counted some time ago is behind a ratio that is of now. */
+    sample_set(&sample, METRIC_COUNTERS_AGE, 2);
+    sol_derive(&device, NULL, &sample);
+    assert_near(value(&sample, METRIC_ACHIEVED_DRAM), 4351e9, 0.005 * 4351e9);
     sample_miss(&sample, METRIC_DRAM_ACTIVE, ABSENT_NEEDS_HOPPER);
     sol_derive(&device, NULL, &sample);
     assert_near(value(&sample, METRIC_MEMORY_SOL), 4 / 4.8, 1e-9);
