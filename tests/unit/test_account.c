@@ -1,0 +1,98 @@
+/* What a job is charged with, alone and beside others. */
+#include "share/account.h"
+
+#include "cmocka_test.h"
+
+static const struct process_tree tree = {.count = 2, .pids = {10, 11}};
+
+struct account_fixture {
+    struct account_gpu gpu;
+    struct reading reading;
+};
+
+static int set_up(void **state)
+{
+    struct account_fixture *fixture = calloc(1, sizeof(*fixture));
+    if (!fixture)
+        return -1;
+    fixture->reading.state = READING_OK;
+    sample_reset(&fixture->reading.sample, ABSENT_NOT_PROVIDED);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+static void add(struct account_fixture *fixture, double seconds, double joules, unsigned jobs)
+{
+    sample_set(&fixture->reading.sample, METRIC_POWER, 600);
+    sample_set(&fixture->reading.sample, METRIC_ENERGY, joules);
+    account_add(&fixture->gpu, &fixture->reading, seconds, &tree, jobs);
+}
+
+static void energy_is_shared_by_those_who_share_the_gpu(void **state)
+{
+    struct account_fixture *fixture = *state;
+    add(fixture, 2, 1e6, 1);
+    assert_near(account_energy(&fixture->gpu), 1200, 1e-9);
+    add(fixture, 2, 1e6 + 1200, 3);
+    assert_near(account_energy(&fixture->gpu), 1200 + 400, 1e-9);
+    assert_int_equal(fixture->gpu.most_neighbours, 2);
+}
+
+/* The driver's counter is read once a second; it counts from 0 again when the driver is loaded. */
+static void a_long_job_goes_by_the_drivers_counter(void **state)
+{
+    struct account_fixture *fixture = *state;
+    add(fixture, 10, 5e6, 1);
+    add(fixture, 10, 5e6 + 5000, 1);
+    assert_near(account_energy(&fixture->gpu), 5000, 1e-6);
+    add(fixture, 10, 100, 1);
+    assert_near(account_energy(&fixture->gpu), 5000, 1e-6);
+    add(fixture, 10, 1100, 2);
+    assert_near(account_energy(&fixture->gpu), 5500, 1e-6);
+}
+
+static void what_was_not_read_is_not_charged(void **state)
+{
+    struct account_fixture *fixture = *state;
+    add(fixture, 1, 0, 1);
+    fixture->reading.state = READING_STALE;
+    add(fixture, 100, 0, 1);
+    assert_near(fixture->gpu.seconds, 1, 0);
+    double mean;
+    assert_true(account_mean(&fixture->gpu, METRIC_POWER, &mean));
+    assert_near(mean, 600, 1e-9);
+    assert_false(account_mean(&fixture->gpu, METRIC_COMPUTE_SOL, &mean));
+    assert_null(account_word(&fixture->gpu, METRIC_BOUND));
+}
+
+static void memory_is_that_of_all_its_processes_at_once(void **state)
+{
+    struct account_fixture *fixture = *state;
+    struct process_list *list = &fixture->reading.processes;
+    list->count = 3;
+    list->process[0] = (struct process){.pid = 10, .memory_known = true, .memory_bytes = 100};
+    list->process[1] = (struct process){.pid = 11, .memory_known = true, .memory_bytes = 20};
+    list->process[2] = (struct process){.pid = 12, .memory_known = true, .memory_bytes = 5000};
+    add(fixture, 1, 0, 1);
+    list->count = 1;
+    add(fixture, 1, 0, 1);
+    assert_int_equal(fixture->gpu.memory_peak, 120);
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(energy_is_shared_by_those_who_share_the_gpu),
+        TEST(a_long_job_goes_by_the_drivers_counter),
+        TEST(what_was_not_read_is_not_charged),
+        TEST(memory_is_that_of_all_its_processes_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
