@@ -102,7 +102,7 @@ END
 mkfifo pipe
 for form in text json csv; do
     "$ROOFTOP" stat --interval 1h --format $form >pipe &
-    timeout 20 head -n 1 pipe >first
+    timeout 60 head -n 1 pipe >first
     [ -s first ]
     result $? "$form: the first record is not held back"
     kill $! 2>/dev/null

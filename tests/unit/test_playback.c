@@ -115,9 +115,8 @@ static void rests_at_the_end(void **state)
 static void keeps_to_its_speed(void **state)
 {
     struct fixture *fixture = *state;
-    start(fixture, 1, 50);
     double began = clock_monotonic();
-    assert_int_equal(next(fixture), 0);
+    start(fixture, 1, 50);
     assert_true(is_readable(fixture, 20000));
     assert_int_equal(next(fixture), 1);
     assert_true(clock_monotonic() - began >= 0.019);

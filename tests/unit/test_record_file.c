@@ -78,6 +78,44 @@ static void runs_nothing_of_the_file(void **state)
     expect_refusal(folder, -EBADMSG, "lacks its tables");
 }
 
+/* A column may be computed, by any function and at any cost. */
+static void computes_nothing_for_the_file(void **state)
+{
+    struct folder *folder = *state;
+    struct record_writer *writer = open_with_device(folder);
+    write_samples(writer, 3);
+    assert_int_equal(record_writer_close(writer), 0);
+    alter(folder, "DROP TABLE mark; CREATE TABLE mark (id, time, \"end\", n, "
+                  "name AS (printf('%.*c', n, 'x')));"
+                  "INSERT INTO mark (id, time, \"end\", n) VALUES (1, 1, 1, 900000000)");
+    struct record_reader *reader = open_reader(folder);
+    assert_int_equal(record_reader_mark_count(reader), 0);
+    record_reader_close(reader);
+}
+
+static void says_that_a_file_is_damaged(void **state)
+{
+    struct folder *folder = *state;
+    struct record_writer *writer = open_with_device(folder);
+    write_samples(writer, 300);
+    assert_int_equal(record_writer_close(writer), 0);
+    struct stat status;
+    assert_int_equal(stat(folder->file, &status), 0);
+    assert_int_equal(truncate(folder->file, status.st_size / 2), 0);
+    expect_refusal(folder, -EBADMSG, "damaged");
+}
+
+static void says_that_a_file_is_locked(void **state)
+{
+    struct folder *folder = *state;
+    assert_int_equal(record_writer_close(open_with_device(folder)), 0);
+    sqlite3 *database;
+    assert_int_equal(sqlite3_open(folder->file, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    expect_refusal(folder, -EBUSY, "another program holds the file locked");
+    sqlite3_close(database);
+}
+
 static void replaces_only_when_told(void **state)
 {
     struct folder *folder = *state;
@@ -309,17 +347,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(function)                                                                             \
     cmocka_unit_test_setup_teardown(function, record_stage_open, record_stage_close)
-        TEST(refuses_what_is_no_recording),
-        TEST(knows_its_version),
-        TEST(runs_nothing_of_the_file),
-        TEST(replaces_only_when_told),
-        TEST(is_read_while_it_is_written),
-        TEST(writes_a_reason_when_it_changes),
-        TEST(opens_where_nothing_can_be_written),
-        TEST(rolls_back_a_killed_commit),
-        TEST(replaces_what_a_killed_recorder_left),
-        TEST(opens_another_journal_mode),
-        TEST(keeps_what_it_has_when_the_disk_is_full),
+        TEST(refuses_what_is_no_recording),    TEST(knows_its_version),
+        TEST(runs_nothing_of_the_file),        TEST(computes_nothing_for_the_file),
+        TEST(says_that_a_file_is_damaged),     TEST(says_that_a_file_is_locked),
+        TEST(replaces_only_when_told),         TEST(is_read_while_it_is_written),
+        TEST(writes_a_reason_when_it_changes), TEST(opens_where_nothing_can_be_written),
+        TEST(rolls_back_a_killed_commit),      TEST(replaces_what_a_killed_recorder_left),
+        TEST(opens_another_journal_mode),      TEST(keeps_what_it_has_when_the_disk_is_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

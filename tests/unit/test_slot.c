@@ -128,6 +128,17 @@ static void neither_sms_nor_memory_are_given_twice(void **state)
     assert_int_equal(take(stage, &giant, &grant), -E2BIG);
 }
 
+static void memory_is_summed_over_all_jobs(void **state)
+{
+    struct stage *stage = *state;
+    struct slot_grant grant;
+    struct slot_request part = shared(10, 40);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(take(stage, &part, &grant), 0);
+    assert_int_equal(take(stage, &part, &grant), -EBUSY);
+    assert_non_null(strstr(stage->failure.reason, "20.00 GiB left"));
+}
+
 static void an_exclusive_job_is_alone(void **state)
 {
     struct stage *stage = *state;
@@ -400,6 +411,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(every_lease_has_a_number_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(neither_sms_nor_memory_are_given_twice, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(memory_is_summed_over_all_jobs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_exclusive_job_is_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(programs_without_a_lease_are_respected, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_lease_lives_as_long_as_holder_or_job, set_up, tear_down),
