@@ -14,34 +14,18 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/runtime.h"
 #include "base/utf8.h"
 
 static const char greeting[] = "rooftop mark 1";
 static const char answer[] = "taken";
 static const double PATIENCE = 1;
-enum { FOLDER_COUNT = 3, MESSAGE_BYTES = 512 };
+enum { MESSAGE_BYTES = 512 };
 
 struct mark_inbox {
     int fd;
     struct sockaddr_un address;
 };
-
-/* Where recorders may be, the best place first; false where there is no such place. A program
- * outside the login session finds a recorder inside it, and the other way round. */
-static bool folder_path(unsigned which, char *ret, size_t size)
-{
-    const char *alone = secure_getenv("ROOFTOP_RUNTIME_DIR");
-    const char *runtime = alone ? alone : secure_getenv("XDG_RUNTIME_DIR");
-    unsigned user = (unsigned)geteuid();
-    int length = 0;
-    if (which == 0 && runtime && runtime[0] == '/')
-        length = snprintf(ret, size, "%s/rooftop", runtime);
-    else if (which == 1 && !alone)
-        length = snprintf(ret, size, "/run/user/%u/rooftop", user);
-    else if (which == 2 && !alone)
-        length = snprintf(ret, size, "/tmp/rooftop-%u", user);
-    return length > 0 && (size_t)length < size;
-}
 
 /* The user's own, and closed to all others. */
 static bool is_trusted(const char *path)
@@ -70,8 +54,8 @@ int mark_inbox_open(struct mark_inbox **ret)
     inbox->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int r = inbox->fd < 0 ? -errno : -EACCES;
     char folder[sizeof(inbox->address.sun_path)];
-    for (unsigned i = 0; i < FOLDER_COUNT && r < 0 && inbox->fd >= 0; i++) {
-        if (!folder_path(i, folder, sizeof(folder)))
+    for (unsigned i = 0; i < RUNTIME_FOLDERS && r < 0 && inbox->fd >= 0; i++) {
+        if (!runtime_folder(i, folder, sizeof(folder)))
             continue;
         mkdir(folder, 0700);
         if (is_trusted(folder))
@@ -177,7 +161,7 @@ static bool is_new_folder(const char *folder, unsigned which)
         return false;
     for (unsigned i = 0; i < which; i++) {
         char path[256];
-        if (folder_path(i, path, sizeof(path)) && stat(path, &earlier) == 0 &&
+        if (runtime_folder(i, path, sizeof(path)) && stat(path, &earlier) == 0 &&
             earlier.st_dev == status.st_dev && earlier.st_ino == status.st_ino)
             return false;
     }
@@ -218,9 +202,9 @@ int mark_send(const struct mark *mark, unsigned *ret_taken, unsigned *ret_silent
     snprintf(message, sizeof(message), "%s %.6f %.6f %s", greeting, mark->time, mark->end,
              mark->name);
     unsigned sent = 0;
-    for (unsigned i = 0; i < FOLDER_COUNT; i++) {
+    for (unsigned i = 0; i < RUNTIME_FOLDERS; i++) {
         char folder[256];
-        if (folder_path(i, folder, sizeof(folder)) && is_new_folder(folder, i))
+        if (runtime_folder(i, folder, sizeof(folder)) && is_new_folder(folder, i))
             sent += send_to_folder(fd, folder, message);
     }
     *ret_taken = count_answers(fd, sent);

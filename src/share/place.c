@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/runtime.h"
+
 int share_fail(struct counter_failure *failure, int error, const char *advice, const char *format,
                ...)
 {
@@ -18,22 +20,12 @@ int share_fail(struct counter_failure *failure, int error, const char *advice, c
     return error;
 }
 
-/* Where it may be, the best place first; false where there is no such place. */
+/* Root's is one place, whatever session it is in. */
 static bool choose(unsigned which, char *ret, size_t size)
 {
-    const char *alone = secure_getenv("ROOFTOP_RUNTIME_DIR");
-    const char *runtime = alone ? alone : secure_getenv("XDG_RUNTIME_DIR");
-    unsigned user = (unsigned)geteuid();
-    int length = 0;
-    if (user == 0 && !alone)
-        length = which == 0 ? snprintf(ret, size, "/run/rooftop") : 0;
-    else if (which == 0 && runtime && runtime[0] == '/')
-        length = snprintf(ret, size, "%s/rooftop", runtime);
-    else if (which == 1 && !alone)
-        length = snprintf(ret, size, "/run/user/%u/rooftop", user);
-    else if (which == 2 && !alone)
-        length = snprintf(ret, size, "/tmp/rooftop-%u", user);
-    return length > 0 && (size_t)length < size;
+    if (geteuid() != 0 || runtime_is_chosen())
+        return runtime_folder(which, ret, size);
+    return which == 0 && (size_t)snprintf(ret, size, "/run/rooftop") < size;
 }
 
 int place_make_folder(const char *path)
@@ -51,7 +43,7 @@ int place_make_folder(const char *path)
 int place_open(char *ret, size_t size, struct counter_failure *failure)
 {
     int r = share_fail(failure, -ENOENT, "", "there is no folder for what programs share");
-    for (unsigned i = 0; i < 3 && r < 0; i++) {
+    for (unsigned i = 0; i < RUNTIME_FOLDERS && r < 0; i++) {
         char parent[256], path[264];
         if (!choose(i, parent, sizeof(parent)))
             continue;

@@ -32,6 +32,23 @@ expect_same values expected "without the clock"
 
 expect_exit 0 "a part of the time" waterfall --for 1s --gpu 0
 expect_text out '^GPU 0: .*, 1\.0 s$' "it is as long as was asked for"
+
+cat >bare.sim <<'END'
+device name="NVIDIA A100" uuid=GPU-A sm_count=108
+device name="NVIDIA A100 MIG 1g.5gb" uuid=MIG-A parent_index=0 gpu_instance_id=1 sm_count=14
+at 0
+gpu * nvml_utilization_ratio=1 sm_active_ratio=absent:needs_hopper graphics_active_ratio=absent:needs_hopper
+end 2
+END
+expect_exit 0 "without counters" "$ROOFTOP" waterfall --source sim:bare.sim
+expect_text out '^GPU 0: NVIDIA A100$' "the GPU has its title"
+expect_text out '^GPU 0, MIG instance 0: NVIDIA A100 MIG 1g.5gb$' "and so has an instance"
+[ "$(grep -c '^  no waterfall: ..*' out)" -eq 2 ]
+result $? "the reason takes the place of the steps"
+reason=$(sed -n 's/^  no waterfall: //p' out | head -n 1)
+"$ROOFTOP" waterfall --source sim:bare.sim --format svg >out
+grep -qF "$reason" out
+result $? "in the drawing too"
 expect_exit 2 "no such mark" waterfall --from nowhere
 expect_exit 2 "no such form" waterfall --format png
 expect_exit 2 "an operand" waterfall more
