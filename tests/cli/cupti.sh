@@ -44,7 +44,7 @@ stat_until ',1\.5e\+09,0\.4,0\.935,1' "the source cupti samples all the time" --
 # Its helper may still be ending.
 wait_for '^disable' log
 rm log
-"$ROOFTOP" stat --clock off --interval 0.1 --count 2 --format csv -m $columns >out
+"$ROOFTOP" stat --clock off --interval 0.1 --count 8 --format csv -m $columns >out
 expect_text out ',,,0\.935,' "without CUPTI, GPM goes on"
 [ ! -e log ]
 result $? "and the counters stay off"

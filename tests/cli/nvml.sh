@@ -7,7 +7,8 @@ export ROOFTOP_NVML FAKE_NVML_SCRIPT
 unset ROOFTOP_SOURCE
 
 echo 'gpu h200' >script
-expect_exit 0 'stat reads a GPU' "$ROOFTOP" stat --source nvml --count 1 --interval 0.2 --format json
+# Some records: on a busy machine the first may come before the GPU has been read twice.
+expect_exit 0 'stat reads a GPU' "$ROOFTOP" stat --source nvml --count 5 --interval 0.2 --format json
 expect_text out '"tensor_active_ratio":0.935,' 'stat has the counters of GPM'
 expect_text out '"power_watts":601.75,' 'stat has the values of NVML'
 expect_text out '"effective_clock_hertz":null,' 'what NVML lacks is null'
@@ -23,7 +24,7 @@ expect_text out 'mean power +593 W ' 'and its meter'
 echo 1 >now
 printf 'gpu h200\nclock %s\nlog %s\n' "$PWD/now" "$PWD/calls" >script
 expect_exit 0 'top --once without new counters' "$ROOFTOP" top --source nvml --once --size 100x24
-[ "$(grep -c nvmlGpmSampleGet calls)" -ge 4 ]
+[ "$(grep -c nvmlGpmSampleGet calls)" -ge 3 ]
 result $? 'waits for them for some frames'
 expect_text out 'have not advanced' 'and says so then'
 rm calls
@@ -35,7 +36,7 @@ at 0.3
 device 1
 * -> 15
 END
-expect_exit 0 'stat goes on when a GPU is lost' "$ROOFTOP" stat --source nvml --count 4 --interval 0.2 --format json
+expect_exit 0 'stat goes on when a GPU is lost' "$ROOFTOP" stat --source nvml --count 6 --interval 0.2 --format json
 expect_text out '"index":0,.*"state":"ok".*"index":1,.*"state":"lost"' 'the other GPU is read'
 
 printf 'gpu h200\ngpu h200\nnvmlDeviceGetTemperature -> hang %s\n' "$PWD/never" >script
