@@ -15,7 +15,7 @@ static inline const char *recording_path(void)
 {
     static char path[64];
     if (!path[0])
-        snprintf(path, sizeof(path), "/dev/shm/fuzz-%d.roof", (int)getpid());
+        snprintf(path, sizeof(path), "%s/fuzz-%d.roof", fuzz_folder(), (int)getpid());
     return path;
 }
 

@@ -56,7 +56,7 @@ static void forget_file(void)
 static void write_file(const uint8_t *data, size_t size)
 {
     if (!path[0]) {
-        snprintf(path, sizeof(path), "/dev/shm/rooftop-fuzz-%d.roof", (int)getpid());
+        snprintf(path, sizeof(path), "%s/rooftop-fuzz-%d.roof", fuzz_folder(), (int)getpid());
         atexit(forget_file);
     }
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -65,8 +65,6 @@ static char *read_golden(const char *path)
 static void plans_every_chip(void **state)
 {
     (void)state;
-    if (cupti.version != 130001)
-        skip();
     const char *path = getenv("GOLDEN");
     struct strbuf plans = {0};
     describe_chips(&plans);
@@ -190,7 +188,6 @@ int main(void)
         return 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_every_chip),
         cmocka_unit_test(refuses_volta),
         cmocka_unit_test(lacks_dram_counters_where_memory_is_the_hosts),
         cmocka_unit_test(knows_the_names_of_gb202),
@@ -198,6 +195,7 @@ int main(void)
         cmocka_unit_test(tells_the_tensor_paths_apart_in_the_same_pass_on_hopper),
         cmocka_unit_test(counts_special_functions_without_a_further_set),
         cmocka_unit_test(names_what_a_chip_lacks),
+        cmocka_unit_test(plans_every_chip), /* as that version knows them */
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_group(tests, cupti.version == 130001, NULL, NULL);
 }
