@@ -55,7 +55,7 @@ static int authorize(void *context, int action, const char *a, const char *b, co
     (void)d;
     static const char *const functions[] = {"count", "min", "max"};
     static const char *const pragmas[] = {"user_version", "application_id", "table_list",
-                                          "table_info", "cell_size_check"};
+                                          "table_info",   "table_xinfo",    "cell_size_check"};
     switch (action) {
     case SQLITE_SELECT:
     case SQLITE_READ:

@@ -55,7 +55,24 @@ int reader_find_gpu(const struct record_reader *reader, int64_t gpu)
     return -1;
 }
 
-/* A view or a virtual table would run what the file says. */
+/* A view, a virtual table or a computed column would run what the file says. */
+
+/* A computed column runs what the file says, at any cost, as a view or a virtual table does. */
+static bool computes_columns(const struct record_reader *reader, const char *table)
+{
+    enum { COMPUTED = 2 }; /* and above; 1 is a hidden column of a virtual table */
+    char sql[64];
+    sqlite3_stmt *statement;
+    snprintf(sql, sizeof(sql), "PRAGMA main.table_xinfo(%s)", table);
+    if (reader_prepare(reader, &statement, sql) < 0)
+        return true;
+    bool found = false;
+    while (!found && sqlite3_step(statement) == SQLITE_ROW)
+        found = sqlite3_column_int(statement, 6) >= COMPUTED;
+    sqlite3_finalize(statement);
+    return found;
+}
+
 bool reader_has_table(const struct record_reader *reader, const char *name)
 {
     sqlite3_stmt *statement;
@@ -70,7 +87,7 @@ bool reader_has_table(const struct record_reader *reader, const char *name)
                 strcmp(table, name) == 0 && strcmp(type, "table") == 0;
     }
     sqlite3_finalize(statement);
-    return found;
+    return found && !computes_columns(reader, name);
 }
 
 static int64_t pragma(const struct record_reader *reader, const char *sql)
