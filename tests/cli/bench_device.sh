@@ -11,7 +11,9 @@ stage 1
 echo "nvmlDeviceGetTotalEnergyConsumption -> 3" >>gpu/base
 device=$SOURCE_ROOT/tests/device
 mkdir modules
-cat >modules/torch.py <<'END_OF_PYTHON'
+mkdir modules/torch
+touch modules/torch/_dynamo.py
+cat >modules/torch/__init__.py <<'END_OF_PYTHON'
 import os
 open(os.environ["IMPORTS"], "a").write(f"{os.getpid()}\n")
 class cuda:

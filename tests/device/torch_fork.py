@@ -91,6 +91,7 @@ def serve():
         os.environ["TORCH_FORK_ROOM"] = 65536 * "."
         os.execv(sys.executable, [sys.executable, *sys.argv])
     import torch
+    import torch._dynamo  # an optimizer would, at its first step, for four seconds
     if torch.cuda.is_initialized():
         sys.exit("torch_fork.py: importing torch has touched CUDA")
     listener = socket.socket(socket.AF_UNIX)
