@@ -53,13 +53,16 @@ void rooftop_close(rooftop *handle)
 const char *rooftop_source_text(const rooftop *handle, const char *field)
 {
     const struct counter *counter = monitor_counter(handle->monitor);
+    if (strcmp(field, "cuda_version") == 0)
+        return monitor_cuda_version(handle->monitor);
     const struct {
         const char *name;
         const char *text;
     } fields[] = {
-        {"source", counter->ops->name},          {"driver_version", counter->driver_version},
-        {"library", counter->library},           {"library_version", counter->library_version},
-        {"cuda_version", counter->cuda_version},
+        {"source", counter->ops->name},
+        {"driver_version", counter->driver_version},
+        {"library", counter->library},
+        {"library_version", counter->library_version},
     };
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
         if (strcmp(fields[i].name, field) == 0)

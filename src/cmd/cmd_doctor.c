@@ -150,15 +150,17 @@ static void report_failure(struct report *report, const struct host *host,
                "a made-up machine (docs/SIM.md): rooftop stat --source sim:FILE");
 }
 
-static void check_source(struct report *report, const struct counter *counter)
+static void check_source(struct report *report, const struct monitor *monitor)
 {
+    const struct counter *counter = monitor_counter(monitor);
     report_section(report, NULL, "Source");
     report_add(report, FINDING_OK, "source", "%s: %s%s%s", counter->ops->name, counter->library,
                counter->library_version[0] ? ", version " : "", counter->library_version);
     if (counter->driver_version[0])
         report_add(report, FINDING_OK, "driver", "%s", counter->driver_version);
-    if (counter->cuda_version[0])
-        report_add(report, FINDING_OK, "cuda", "the driver serves CUDA %s", counter->cuda_version);
+    const char *cuda = monitor_cuda_version(monitor);
+    if (cuda[0])
+        report_add(report, FINDING_OK, "cuda", "the driver serves CUDA %s", cuda);
     if (!counter->ops->live)
         report_add(report, FINDING_OK, "recording", "%.1f s, %zu marks",
                    counter->end - counter->begin, counter->mark_count);
@@ -352,7 +354,7 @@ static void check_sharing(struct report *report)
 static int report_devices(const struct command *command, struct report *report,
                           struct monitor *monitor, struct seen *seen, const struct host *host)
 {
-    check_source(report, monitor_counter(monitor));
+    check_source(report, monitor);
     int r = watch(monitor, seen);
     if (r < 0)
         return run_error(command, "the GPUs could not be watched: %s", strerror(-r));

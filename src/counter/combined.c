@@ -112,6 +112,12 @@ static void combined_follow_processes(struct counter *counter)
         inner->ops->follow_processes(inner);
 }
 
+static void combined_read_cuda_version(struct counter *counter)
+{
+    const char *version = counter_cuda_version(combined_of(counter)->inner);
+    snprintf(counter->cuda_version, sizeof(counter->cuda_version), "%s", version);
+}
+
 static const struct counter_ops wrapped_ops = {
     .name = "auto",
     .help = "the NVIDIA driver, with CUPTI's counters beside it",
@@ -122,6 +128,7 @@ static const struct counter_ops wrapped_ops = {
     .changed = combined_changed,
     .set_clock = combined_set_clock,
     .follow_processes = combined_follow_processes,
+    .read_cuda_version = combined_read_cuda_version,
 };
 
 const struct counter_ops cupti_counter = {
@@ -136,4 +143,5 @@ const struct counter_ops cupti_counter = {
     .changed = combined_changed,
     .set_clock = combined_set_clock,
     .follow_processes = combined_follow_processes,
+    .read_cuda_version = combined_read_cuda_version,
 };

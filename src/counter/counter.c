@@ -86,6 +86,13 @@ int counter_open(struct counter **ret, const char *source, struct counter_failur
     return ops->open(ret, argument, failure);
 }
 
+const char *counter_cuda_version(struct counter *counter)
+{
+    if (!counter->cuda_version[0] && counter->ops->read_cuda_version)
+        counter->ops->read_cuda_version(counter);
+    return counter->cuda_version;
+}
+
 void counter_close(struct counter *counter)
 {
     if (counter)

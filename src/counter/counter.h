@@ -58,6 +58,9 @@ struct counter_ops {
     /* Live, optional. Before the first read(): each gives the processes of its moment, and not
      * those of the last second. */
     void (*follow_processes)(struct counter *counter);
+    /* Live, optional. Fills cuda_version: NVML loads CUDA's library to ask it, which takes
+     * megabytes that watching does not need. */
+    void (*read_cuda_version)(struct counter *counter);
 
     /* Not live. Moves on to `until` (seconds since 1970, as the source counts) and fills the frame
      * with what lies between: means of INTERVAL metrics, last of the others.
@@ -78,7 +81,7 @@ struct counter {
     char driver_version[96]; /* "" where not known */
     char library[256];       /* what was loaded or opened, for doctor */
     char library_version[96];
-    char cuda_version[16];
+    char cuda_version[16]; /* through counter_cuda_version() */
 
     /* Not live: the span in seconds since 1970, the usual interval, and marks in order of time. */
     double begin;
@@ -99,3 +102,6 @@ const struct counter_ops *counter_source(const char *source);
 MUST_CHECK int counter_open(struct counter **ret, const char *source,
                             struct counter_failure *failure);
 void counter_close(struct counter *counter);
+
+/* Asked of the driver when first wanted. "" where it is not known. */
+const char *counter_cuda_version(struct counter *counter);

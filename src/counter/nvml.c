@@ -28,6 +28,11 @@ static void read_versions(struct nvml *nvml)
     if (NVML_CALL(nvml, nvmlSystemGetNVMLVersion, counter->library_version,
                   sizeof(counter->library_version)) != NVML_SUCCESS)
         counter->library_version[0] = '\0';
+}
+
+static void nvml_read_cuda_version(struct counter *counter)
+{
+    struct nvml *nvml = nvml_of(counter);
     int cuda = 0;
     if (NVML_CALL(nvml, nvmlSystemGetCudaDriverVersion_v2, &cuda) == NVML_SUCCESS ||
         NVML_CALL(nvml, nvmlSystemGetCudaDriverVersion, &cuda) == NVML_SUCCESS)
@@ -136,4 +141,5 @@ const struct counter_ops nvml_counter = {
     .reopen = nvml_reopen,
     .changed = nvml_changed,
     .follow_processes = nvml_follow_processes,
+    .read_cuda_version = nvml_read_cuda_version,
 };

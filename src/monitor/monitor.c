@@ -417,6 +417,11 @@ const struct counter *monitor_counter(const struct monitor *monitor)
     return monitor->counter;
 }
 
+const char *monitor_cuda_version(const struct monitor *monitor)
+{
+    return counter_cuda_version(monitor->counter);
+}
+
 const struct process_description *monitor_describe(struct monitor *monitor, pid_t pid)
 {
     const struct counter_ops *ops = monitor->counter->ops;

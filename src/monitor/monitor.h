@@ -55,6 +55,7 @@ double monitor_sampling_interval(const struct monitor *monitor);
 int monitor_set_interval(struct monitor *monitor, double interval);
 
 const struct counter *monitor_counter(const struct monitor *monitor);
+const char *monitor_cuda_version(const struct monitor *monitor);
 /* Never NULL; for a process that cannot be seen, `outside` is set. Valid until the next call. */
 const struct process_description *monitor_describe(struct monitor *monitor, pid_t pid);
 

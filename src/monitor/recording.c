@@ -51,7 +51,7 @@ static int write_facts(struct recording *recording, bool redact)
         {"source", counter->ops->name},
         {"driver_version", counter->driver_version},
         {"library_version", counter->library_version},
-        {"cuda_version", counter->cuda_version},
+        {"cuda_version", monitor_cuda_version(recording->monitor)},
         {"host", host},
         {"redacted", redact ? "1" : "0"},
     };

@@ -27,6 +27,10 @@ expect_exit 0 'top --once without new counters' "$ROOFTOP" top --source nvml --o
 [ "$(grep -c nvmlGpmSampleGet calls)" -ge 3 ]
 result $? 'waits for them for some frames'
 expect_text out 'have not advanced' 'and says so then'
+grep -q CudaDriverVersion calls
+result $((! $?)) 'watching does not ask for the version of CUDA, for which NVML would load CUDA'
+"$ROOFTOP" doctor >out
+expect_text out 'serves CUDA 13.0' 'doctor does'
 rm calls
 
 cat >script <<'END'

@@ -49,7 +49,7 @@ static void describes_an_h200(void **state)
     assert_int_equal(stage.counter->device_count, 1);
     assert_string_equal(stage.counter->driver_version, "580.159.04");
     assert_string_equal(stage.counter->library_version, "13.580.159.04");
-    assert_string_equal(stage.counter->cuda_version, "13.0");
+    assert_string_equal(counter_cuda_version(stage.counter), "13.0");
     assert_string_equal(device(0)->text[DEVICE_NAME], "NVIDIA H200");
     assert_string_equal(device(0)->text[DEVICE_UUID], "GPU-00000000-0000-4000-8000-000000000001");
     assert_string_equal(device(0)->text[DEVICE_PCI_ADDRESS], "00000000:01:00.0");
