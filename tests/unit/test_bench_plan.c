@@ -15,15 +15,16 @@ static void reads_everything(void **state)
     (void)state;
     struct bench_plan plan;
     struct ini_error error;
-    assert_int_equal(parse(&plan,
-                           "[bench]\ntitle = Four jobs\nmodes = exclusive, mps mig\nrepeats = 5\n"
-                           "timeout = 10m\nsettle = 500ms\nwarm-up-timeout = 1m\n"
-                           "[train]\ncommand = python a.py 'x y' # z\ncount = 3\nready = file\n"
-                           "sm = 25%\nmemory = 4G\ntime = 20s\nprofile = big\nenv.A = 1\nenv.B_2 = two words\n"
-                           "folder = /tmp\n"
-                           "[serve]\ncommand = b\nready = line   ready to go\nhold = stop\n",
-                           &error),
-                     0);
+    assert_int_equal(
+        parse(&plan,
+              "[bench]\ntitle = Four jobs\nmodes = exclusive, mps mig\nrepeats = 5\n"
+              "timeout = 10m\nsettle = 500ms\nwarm-up-timeout = 1m\n"
+              "[train]\ncommand = python a.py 'x y' # z\ncount = 3\nready = file\n"
+              "sm = 25%\nmemory = 4G\ntime = 20s\nprofile = big\nenv.A = 1\nenv.B_2 = two words\n"
+              "folder = /tmp\n"
+              "[serve]\ncommand = b\nready = line   ready to go\nhold = stop\n",
+              &error),
+        0);
     assert_string_equal(plan.title, "Four jobs");
     assert_int_equal(plan.mode_count, 3);
     assert_int_equal(plan.modes[2], MODE_MIG);
