@@ -7,7 +7,7 @@ fake_job=$fake/fake_job
 stage() {
     mkdir -p gpu run
     : >gpu/devices
-    printf 'follow\nlog %s/gpu/calls\n' "$PWD" >gpu/base
+    printf 'follow\nliving\nlog %s/gpu/calls\n' "$PWD" >gpu/base
     i=0
     while [ "$i" -lt "$1" ]; do
         i=$((i + 1))

@@ -78,6 +78,7 @@ static void read_command(const char *root, pid_t pid, const char *comm,
     proc_join_command(cmdline, length > 0 ? (size_t)length : 0, ret->command, sizeof(ret->command));
     if (ret->command[0] || !comm[0])
         return;
+    ret->ending = true;
     char name[PROC_COMM_SIZE + 2];
     snprintf(name, sizeof(name), "[%s]", comm);
     utf8_clean(ret->command, sizeof(ret->command), name);

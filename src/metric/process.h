@@ -52,6 +52,7 @@ struct process_description {
     double start_time; /* seconds since 1970, 0 where not known */
     pid_t parent;      /* 0 where not known */
     bool outside;      /* its PID is of another namespace: nothing can be told about it */
+    bool ending;       /* its memory is gone already; the driver may list it for a while longer */
     char user[64];
     char command[512];  /* with its arguments, valid UTF-8 */
     char container[96]; /* container id or name, or "" */

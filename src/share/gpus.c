@@ -12,6 +12,7 @@
 #include "share/place.h"
 
 static const double FIRST_READ_PATIENCE = 3;
+static const double ENDING_PATIENCE = 10;
 
 static bool has_lease(const struct slot_lease *leases, size_t count, const char *uuid, pid_t pid)
 {
@@ -92,7 +93,7 @@ size_t gpus_list(struct monitor *monitor, struct slot_table *slots, const char *
     return count;
 }
 
-static bool has_silent_device(const struct monitor *monitor)
+static bool has_silent_device(struct monitor *monitor)
 {
     for (size_t i = 0; i < monitor_count(monitor); i++) {
         enum reading_state state = monitor_reading(monitor, i)->state;
@@ -102,16 +103,37 @@ static bool has_silent_device(const struct monitor *monitor)
     return false;
 }
 
+/* Killed a moment ago, such as the last job that had the GPU. */
+static bool has_ending_process(struct monitor *monitor)
+{
+    for (size_t i = 0; i < monitor_count(monitor); i++) {
+        const struct process_list *list = &monitor_reading(monitor, i)->processes;
+        for (size_t k = 0; k < list->count; k++)
+            if (monitor_describe(monitor, list->process[k].pid)->ending)
+                return true;
+    }
+    return false;
+}
+
+static int await_frames(struct monitor *monitor, bool (*is_unsettled)(struct monitor *monitor),
+                        double patience)
+{
+    double until = clock_monotonic() + patience;
+    int r;
+    do {
+        r = monitor_wait(monitor, fmax(until - clock_monotonic(), 0));
+    } while (r == -EINTR || (r == 1 && is_unsettled(monitor)));
+    return r;
+}
+
 /* What uses a device is not known before it has been read: on a busy host a frame may come without
  * it. */
 static int await_devices(struct monitor *monitor)
 {
-    double until = clock_monotonic() + FIRST_READ_PATIENCE;
-    int r;
-    do {
-        r = monitor_wait(monitor, fmax(until - clock_monotonic(), 0));
-    } while (r == -EINTR || (r == 1 && has_silent_device(monitor)));
-    return r;
+    int r = await_frames(monitor, has_silent_device, FIRST_READ_PATIENCE);
+    return r == 1 && has_ending_process(monitor)
+               ? await_frames(monitor, has_ending_process, ENDING_PATIENCE)
+               : r;
 }
 
 int gpus_open(struct monitor **ret, const char *source, const char *gpus, const char *clock,

@@ -53,6 +53,17 @@ expect_text err 'memory peak 3572 MiB' "the peak of its memory"
     gpus.0.energy_is_estimate sm_percent <e.json >values
 echo '"ended" "exclusive" 0 1 0 3745513472 "tensor" false null' >expected
 expect_same values expected "the account as JSON"
+# It has been killed, and whoever started it has not looked: it is listed still.
+sh -c '"$1" touch up spin 60 & echo $! >pid; exec sleep 60' - "$fake_job" &
+parent=$!
+await [ -e up ]
+kill -KILL "$(cat pid)"
+await grep -q '^State:.Z' "/proc/$(cat pid)/status"
+: >gpu/calls
+(await grep -q ComputeRunning gpu/calls && kill "$parent") &
+expect_exit 0 "a GPU whose last job is about to be gone" $run -q --gpu 0 -- true
+wait "$parent" "$!"
+
 expect_exit 0 "two whole GPUs" $run -q --gpus 2 -- sh -c 'echo "$CUDA_VISIBLE_DEVICES"'
 echo GPU-00000000-0000-4000-8000-000000000001,GPU-00000000-0000-4000-8000-000000000002 >expected
 expect_same out expected "their UUIDs in full"

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fake_proc.h"
+
 enum { PROCESSES = 256, DEVICES = 16 };
 static const uint64_t TOTAL = 150754820096, RESERVED = 644939776, BASE_USED = 0;
 
@@ -67,24 +69,11 @@ unsigned gpu_folder_device(void)
     return device;
 }
 
-static const char *proc(void)
-{
-    const char *path = getenv("FAKE_PROC");
-    return path ? path : "/proc";
-}
-
 pid_t gpu_folder_pid(void)
 {
     char path[512], self[32] = "";
-    snprintf(path, sizeof(path), "%s/self", proc());
+    snprintf(path, sizeof(path), "%s/self", fake_proc());
     return readlink(path, self, sizeof(self) - 1) > 0 ? atoi(self) : getpid();
-}
-
-static bool exists(int pid)
-{
-    char path[512];
-    snprintf(path, sizeof(path), "%s/%d", proc(), pid);
-    return access(path, F_OK) == 0;
 }
 
 static unsigned read_held(struct held *held)
@@ -105,7 +94,7 @@ static unsigned read_held(struct held *held)
             file && fscanf(file, "%15s %llu %u", one->kind, &one->bytes, &one->device) == 3;
         if (file)
             fclose(file);
-        if (!exists(one->pid))
+        if (!fake_proc_has(one->pid))
             unlinkat(dirfd(entries), entry->d_name, 0);
         else if (whole)
             count++;

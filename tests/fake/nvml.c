@@ -29,6 +29,7 @@
  *   log FILE                    each call adds a line "FUNCTION DEVICE ARGUMENT ARGUMENT"; devices
  *                               are numbered from 0, GPUs and instances alike; -1: none
  *   follow                      the script is read anew when it changes; devices must stay
+ *   living                      processes that there are not are not listed
  *   include FILE                more lines
  *
  * With FAKE_NVML_THREAD in the environment nvmlInit starts a thread that rests and blocks no
@@ -537,24 +538,6 @@ nvml_return nvmlDeviceGetUtilizationRates(nvml_handle device, struct nvml_utiliz
 }
 
 /* Pairs of PID and per cent of the SMs. */
-nvml_return nvmlDeviceGetProcessUtilization(nvml_handle device,
-                                            struct nvml_process_utilization *samples,
-                                            unsigned *count, unsigned long long since)
-{
-    struct call call = BEGIN(device, nvmlDeviceGetProcessUtilization, NONE, NONE);
-    unsigned found = call.entry ? call.entry->number_count / 2 : 0;
-    if (call.result == NVML_SUCCESS && found > *count)
-        call.result = NVML_INSUFFICIENT_SIZE;
-    for (unsigned i = 0; i < found && call.result == NVML_SUCCESS; i++)
-        samples[i] = (struct nvml_process_utilization){
-            .pid = (uint32_t)whole(&call, 2 * i),
-            .time = since + i,
-            .sm = (uint32_t)whole(&call, 2 * i + 1),
-        };
-    *count = found;
-    return end(&call);
-}
-
 nvml_return nvmlDeviceGetMemoryInfo(nvml_handle device, struct nvml_memory *memory)
 {
     struct call call = BEGIN(device, nvmlDeviceGetMemoryInfo, NONE, NONE);
@@ -621,51 +604,3 @@ nvml_return nvmlDeviceGetFieldValues(nvml_handle device, int count, struct nvml_
         give_field((struct fake_device *)device, &values[i]);
     return result;
 }
-
-static void put_process(const struct fake_process *from, size_t layout, unsigned char *to)
-{
-    struct nvml_process_v3 process = {
-        .pid = from->pid,
-        .memory = from->memory,
-        .gpu_instance = from->gpu_instance,
-        .compute_instance = from->compute_instance,
-    };
-    memcpy(to, &process, layout);
-}
-
-static nvml_return give_processes(struct call call, enum fake_list which, size_t layout,
-                                  unsigned *count, void *processes)
-{
-    const struct fake_entry *list =
-        call.device && number_of(call.device) >= 0
-            ? fake_find(call.device, FAKE_PROCESSES, call.now, which, NONE)
-            : NULL;
-    if (call.result == NVML_NOT_SUPPORTED && !call.entry && list)
-        call.result = NVML_SUCCESS;
-    if (call.result != NVML_SUCCESS)
-        return end(&call);
-    unsigned found = list ? list->process_count : 0;
-    if (found > *count)
-        call.result = NVML_INSUFFICIENT_SIZE;
-    for (unsigned i = 0; i < found && call.result == NVML_SUCCESS; i++)
-        put_process(&list->processes[i], layout, (unsigned char *)processes + i * layout);
-    *count = found;
-    return end(&call);
-}
-
-#define PROCESS_CALL(name, which, layout)                                                          \
-    nvml_return name(nvml_handle device, unsigned *count, void *processes)                         \
-    {                                                                                              \
-        struct call call = BEGIN(device, name, NONE, NONE);                                        \
-        return give_processes(call, which, layout, count, processes);                              \
-    }
-PROCESS_CALL(nvmlDeviceGetComputeRunningProcesses_v3, FAKE_COMPUTE, script.process_layout)
-PROCESS_CALL(nvmlDeviceGetComputeRunningProcesses_v2, FAKE_COMPUTE, sizeof(struct nvml_process_v2))
-PROCESS_CALL(nvmlDeviceGetComputeRunningProcesses, FAKE_COMPUTE, sizeof(struct nvml_process_v1))
-PROCESS_CALL(nvmlDeviceGetGraphicsRunningProcesses_v3, FAKE_GRAPHICS, script.process_layout)
-PROCESS_CALL(nvmlDeviceGetGraphicsRunningProcesses_v2, FAKE_GRAPHICS,
-             sizeof(struct nvml_process_v2))
-PROCESS_CALL(nvmlDeviceGetGraphicsRunningProcesses, FAKE_GRAPHICS, sizeof(struct nvml_process_v1))
-PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses_v3, FAKE_MPS, script.process_layout)
-PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses_v2, FAKE_MPS, sizeof(struct nvml_process_v2))
-PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses, FAKE_MPS, sizeof(struct nvml_process_v1))

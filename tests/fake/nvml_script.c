@@ -307,6 +307,8 @@ static void parse_word(struct parser *parser, const char *word, char *rest)
         script->log_file = copy(rest);
     else if (strcmp(word, "follow") == 0)
         script->follow = true;
+    else if (strcmp(word, "living") == 0)
+        script->living = true;
     else if (strcmp(word, "layout") == 0)
         script->process_layout = (unsigned)strtoul(rest, NULL, 10);
     else if (strcmp(word, "system") == 0)

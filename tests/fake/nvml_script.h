@@ -64,6 +64,7 @@ struct fake_script {
     char *clock_file;
     char *log_file;
     bool follow;             /* the script is read anew when it changes */
+    bool living;             /* processes that there are not are not listed */
     unsigned process_layout; /* bytes of a process in the newest list */
 };
 

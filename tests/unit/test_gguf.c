@@ -73,7 +73,8 @@ static void put_tensor(struct file *file, const char *name, uint64_t rows, uint6
     put_integer(file, 2, 4);
     put_integer(file, rows, 8);
     put_integer(file, columns, 8);
-    put_integer(file, 0, 4 + 8);
+    put_integer(file, 0, 4);
+    put_integer(file, 0, 8);
 }
 
 static void put_llama(struct file *file, uint64_t tensors, uint64_t more)

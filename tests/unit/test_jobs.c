@@ -38,6 +38,7 @@ static void reads_a_process(void **state)
     assert_int_equal(process.parent, 5);
     assert_string_equal(process.user, "4000000001");
     assert_string_equal(process.command, "python -c print(\xEF\xBF\xBD[1m\xEF\xBF\xBD ");
+    assert_false(process.ending);
     assert_string_equal(process.container, "docker:" ID);
     assert_string_equal(process.cgroup, "/system.slice/docker-" ID ".scope");
     assert_false(process.outside);
@@ -51,6 +52,7 @@ static void takes_the_name_where_there_are_no_arguments(void **state)
     struct process_description process;
     assert_true(jobs_read_process(root, 8, &process));
     assert_string_equal(process.command, "[nv_queue\xEF\xBF\xBD]");
+    assert_true(process.ending);
 }
 
 static void an_unreadable_process_is_still_there(void **state)
