@@ -7,6 +7,7 @@
 
 static const double SECONDS_PER_HOUR = 3600;
 static const double GIBI = 1 << 30;
+static const enum stats_confidence CONFIDENCE = STATS_95; /* BENCH_CONFIDENCE */
 
 static const struct measure_info measures[MEASURE_COUNT] = {
 #define MEASURE(id, name, title, unit, better, help)                                               \
@@ -119,33 +120,33 @@ static void measure_progress(const struct bench_trial *trial, const double *alon
 
 void bench_measure(const struct bench_trial *trial, const double *alone, double ret[MEASURE_COUNT])
 {
-    memcpy(ret, trial->seen, sizeof(trial->seen));
-    static const enum measure computed[] = {
-        MEASURE_MAKESPAN, MEASURE_JOBS_PER_HOUR, MEASURE_COMPLETION, MEASURE_STP,
-        MEASURE_ANTT,     MEASURE_WORST,         MEASURE_FAIRNESS,   MEASURE_ENERGY_PER_JOB,
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(computed); i++)
-        ret[computed[i]] = NAN;
-    double end = 0, completion = 0;
-    size_t well = 0;
+    double count = (double)trial->run_count, end = 0, completion = 0;
+    for (int i = 0; i < MEASURE_COUNT; i++)
+        ret[i] = NAN;
     for (size_t i = 0; i < trial->run_count; i++) {
-        const struct bench_run *run = &trial->runs[i];
-        end = fmax(end, run->end);
-        completion += run->end;
-        well += run->outcome == BENCH_ENDED;
+        end = fmax(end, trial->runs[i].end);
+        completion += trial->runs[i].end;
     }
-    if (trial->run_count == 0 || end <= 0)
+    if (end <= 0 || !ended_well(trial))
         return;
-    ret[MEASURE_JOBS_PER_HOUR] = (double)well / end * SECONDS_PER_HOUR;
-    ret[MEASURE_POWER] = ret[MEASURE_ENERGY] / end;
-    if (well > 0)
-        ret[MEASURE_ENERGY_PER_JOB] = ret[MEASURE_ENERGY] / (double)well;
-    /* A job that failed early makes the others look fast. */
-    if (well < trial->run_count)
-        return;
+    for (int i = MEASURE_ENERGY; i < MEASURE_COUNT; i++)
+        ret[i] = trial->seen[i];
     ret[MEASURE_MAKESPAN] = end;
-    ret[MEASURE_COMPLETION] = completion / (double)trial->run_count;
+    ret[MEASURE_JOBS_PER_HOUR] = count / end * SECONDS_PER_HOUR;
+    ret[MEASURE_COMPLETION] = completion / count;
+    ret[MEASURE_ENERGY_PER_JOB] = ret[MEASURE_ENERGY] / count;
+    ret[MEASURE_POWER] = ret[MEASURE_ENERGY] / end;
     measure_progress(trial, alone, ret);
+}
+
+double measure_interval(const struct stats *stats)
+{
+    return stats_interval(stats, CONFIDENCE);
+}
+
+bool measure_apart(const struct stats *a, const struct stats *b)
+{
+    return fabs(a->mean - b->mean) > stats_welch(a, b, CONFIDENCE);
 }
 
 /* The mean time of each instance with the GPU to itself. */

@@ -52,7 +52,8 @@ enum bench_outcome {
     BENCH_FAILED,  /* with another, or by a signal */
     BENCH_TIMEOUT, /* it was stopped */
     BENCH_COLD,    /* it did not warm up in time, or ended before it had */
-    BENCH_OUTSIDE, /* it was to run under MPS and did not */
+    BENCH_OUTSIDE, /* it did not keep to the mode: outside MPS, without its limits, or under
+                      another's */
     BENCH_FAULT,   /* a GPU fault took it down, its own or that of another client */
     BENCH_OUTCOME_COUNT,
 };
@@ -69,7 +70,8 @@ struct bench_run {
     enum bench_outcome outcome;
     int exit_code;      /* 128 + the number of a signal */
     double memory_peak; /* bytes of all its processes, NAN where not seen */
-    char output[512];   /* the end of what a job printed that did not end well */
+    char output[512]; /* why it was stopped, and the end of what it printed; "" where it ended well
+                       */
 };
 
 struct bench_trial {
@@ -91,7 +93,7 @@ struct bench_trials {
     struct bench_trial *trials;
 };
 
-/* What trials say together; measures of a trial in which a job failed are not all known. */
+/* What trials say together. One in which a job failed is counted, and enters no measure. */
 struct bench_summary {
     size_t trial_count[MODE_COUNT];
     size_t failed_runs[MODE_COUNT];
@@ -109,11 +111,21 @@ MUST_CHECK int bench_summarize(const struct bench_plan *plan, const struct bench
                                struct bench_summary *ret);
 void bench_summary_free(struct bench_summary *summary);
 
-/* The measures of one trial. `alone` holds the time of each instance when it had the GPU to itself,
- * NAN where not known. */
+/* The measures of one trial, all NAN where a job failed: one that ends early makes the others look
+ * fast. `alone` holds the time of each instance when it had the GPU to itself, NAN where not
+ * known. */
 void bench_measure(const struct bench_trial *trial, const double *alone, double ret[MEASURE_COUNT]);
 
 static inline bool measure_known(const struct stats *stats)
 {
     return stats->count > 0;
 }
+
+/* The confidence of all that a bench says, here alone and in the documents. */
+#define BENCH_CONFIDENCE "95 %"
+
+/* Half the width of the mean's confidence interval; INFINITY with fewer than two repeats. */
+double measure_interval(const struct stats *stats);
+/* The repeats tell the means apart: the interval of their difference, by Welch's t, does not
+ * hold 0. */
+bool measure_apart(const struct stats *a, const struct stats *b);

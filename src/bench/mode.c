@@ -3,7 +3,7 @@
 #include <string.h>
 
 static const struct bench_mode_info modes[MODE_COUNT] = {
-#define BENCH_MODE(id, name, title, help) [MODE_##id] = {name, title, help},
+#define BENCH_MODE(id, name, title, simpler, help) [MODE_##id] = {name, title, simpler, help},
 #include "bench/mode.def"
 #undef BENCH_MODE
 };

@@ -4,15 +4,16 @@
 #include <stdbool.h>
 
 enum bench_mode {
-#define BENCH_MODE(id, name, title, help) MODE_##id,
+#define BENCH_MODE(id, name, title, simpler, help) MODE_##id,
 #include "bench/mode.def"
 #undef BENCH_MODE
     MODE_COUNT
 };
 
 struct bench_mode_info {
-    const char *name;  /* in JOBS.ini and for machines */
-    const char *title; /* for people */
+    const char *name;    /* in JOBS.ini and for machines */
+    const char *title;   /* for people */
+    const char *simpler; /* why it is chosen where those after it do as well */
     const char *help;
 };
 

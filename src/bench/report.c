@@ -34,6 +34,14 @@ bool bench_report_knows(const struct bench_report *report, enum measure measure)
     return false;
 }
 
+bool bench_report_has_failures(const struct bench_report *report)
+{
+    for (int mode = 0; mode < MODE_COUNT; mode++)
+        if (report->summary->failed_runs[mode] > 0)
+            return true;
+    return false;
+}
+
 void bench_report_put_fault(const struct bench_report *report, const struct bench_trial *trial,
                             struct strbuf *out)
 {
@@ -77,7 +85,7 @@ static void json_stats(struct json *json, const char *key, const struct stats *s
     json_key(json, "mean");
     json_add_number_digits(json, stats->mean, 9);
     json_key(json, "interval");
-    json_add_number_digits(json, stats_interval(stats), 9);
+    json_add_number_digits(json, measure_interval(stats), 9);
     json_key(json, "deviation");
     json_add_number_digits(json, stats->count < 2 ? NAN : stats_deviation(stats), 9);
     json_key(json, "count");

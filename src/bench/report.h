@@ -30,6 +30,8 @@ void bench_report_html(const struct bench_report *report, struct strbuf *out);
 
 /* For the forms. The result has trials of the mode. */
 bool bench_report_has(const struct bench_report *report, int mode);
+/* Some job of some trial failed. */
+bool bench_report_has_failures(const struct bench_report *report);
 /* "a GPU fault took down a and b together; …" where one did. */
 void bench_report_put_fault(const struct bench_report *report, const struct bench_trial *trial,
                             struct strbuf *out);

@@ -36,7 +36,7 @@ static void put_mode_bars(const struct bench_report *report, enum measure measur
             .label = bench_mode_info((enum bench_mode)mode)->title,
             .color = chart_color((enum bench_mode)mode),
             .value = measure_known(stats) ? stats->mean : NAN,
-            .spread = stats_interval(stats),
+            .spread = measure_interval(stats),
             .text = texts[count],
             .strong = mode == (int)best,
         };
@@ -57,8 +57,9 @@ static enum bench_mode find_best(const struct bench_report *report, enum bench_g
 void report_put_comparison(const struct bench_report *report, struct strbuf *out)
 {
     strbuf_puts(out,
-                "<section><h2>The modes compared</h2>\n<p class=\"note\">The whiskers are the 99 % "
-                "confidence interval of the mean over the repeats. The best is bold where the "
+                "<section><h2>The modes compared</h2>\n<p class=\"note\">The whiskers are "
+                "the " BENCH_CONFIDENCE
+                " confidence interval of the mean over the repeats. The best is bold where the "
                 "spread allows to say so.</p>\n<div class=\"charts\">\n");
     for (int goal = 0; goal < GOAL_COUNT; goal++)
         put_mode_bars(report, bench_goal_measure((enum bench_goal)goal), 0,
@@ -104,7 +105,7 @@ static void put_job_bars(const struct bench_report *report, size_t job, double l
             .label = bench_mode_info((enum bench_mode)mode)->title,
             .color = chart_color((enum bench_mode)mode),
             .value = known ? stats->mean : NAN,
-            .spread = stats_interval(stats),
+            .spread = measure_interval(stats),
             .text = texts[count],
         };
         count++;

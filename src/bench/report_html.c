@@ -25,7 +25,7 @@ static const char STYLE[] =
     ".tile{flex:1 1 150px;border:1px solid var(--line);padding:10px 14px}"
     ".tile b{display:block;font-size:28px;line-height:1.2}"
     ".tile span{font-size:13px;color:var(--faint)}"
-    ".charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(300px,100%),1fr));"
+    ".charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(300px,100%),1fr));"
     "gap:14px 28px}figure{margin:0}figcaption{font-size:14px;font-weight:600;margin-bottom:4px}"
     "svg{display:block;width:100%;height:auto;font-size:12px}.lead{font-size:16px}"
     ".wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:13px;margin:8px 0}"
@@ -155,7 +155,7 @@ static void put_figure(enum measure measure, const struct stats *stats, struct s
         strbuf_puts(out, "not known");
     if (stats->count > 1) {
         strbuf_puts(out, "<small>± ");
-        measure_put_human(out, measure, stats_interval(stats));
+        measure_put_human(out, measure, measure_interval(stats));
         strbuf_puts(out, "</small>");
     }
     strbuf_puts(out, "</td>");
@@ -209,12 +209,10 @@ static void put_fault_rows(const struct bench_report *report, struct strbuf *out
 static void put_failures(const struct bench_report *report, struct strbuf *out)
 {
     const struct bench_trials *trials = &report->result->trials;
-    size_t failed = 0;
-    for (int mode = 0; mode < MODE_COUNT; mode++)
-        failed += report->summary->failed_runs[mode];
-    if (failed == 0)
+    if (!bench_report_has_failures(report))
         return;
-    strbuf_puts(out, "<section><h2>Jobs that failed</h2>\n");
+    strbuf_puts(out, "<section><h2>Jobs that failed</h2>\n<p class=\"note\">A trial in which a job "
+                     "failed enters no figure.</p>\n");
     put_fault_rows(report, out);
     strbuf_puts(out, "<table class=\"words\"><tbody>\n");
     for (size_t i = 0; i < trials->count; i++)
@@ -243,10 +241,10 @@ static void put_method(const struct bench_report *report, struct strbuf *out)
     strbuf_printf(out,
                   "Each mode ran %u time%s, the repeats interleaved and each beginning with "
                   "another mode. What jobs take to warm up is in no figure. A mode is called "
-                  "better only where the 99 %% confidence interval of the difference (Welch's t) "
+                  "better only where the %s confidence interval of the difference (Welch's t) "
                   "does not hold 0. Each job runs once, so that late jobs have fewer "
                   "neighbours.</p>\n",
-                  result->plan.repeats, result->plan.repeats == 1 ? "" : "s");
+                  result->plan.repeats, result->plan.repeats == 1 ? "" : "s", BENCH_CONFIDENCE);
     strbuf_puts(out, "<table class=\"words\"><tbody>\n");
     for (int mode = 0; mode < MODE_COUNT; mode++)
         if (bench_report_has(report, mode)) {

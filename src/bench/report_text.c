@@ -112,7 +112,7 @@ static void put_spread(const struct table *table, const struct row *row, int mod
     if (stats->count < 2)
         return;
     strbuf_puts(out, "± ");
-    measure_put_number(out, row->measure, stats_interval(stats));
+    measure_put_number(out, row->measure, measure_interval(stats));
 }
 
 typedef void cell_writer(const struct table *, const struct row *, int mode, struct strbuf *);
@@ -216,10 +216,16 @@ static void text_table(const struct bench_report *report, struct strbuf *out)
         if (bench_report_knows(report, (enum measure)i))
             rows[table.row_count++] = (struct row){measure_info((enum measure)i)->title,
                                                    (enum measure)i, plan->job_count};
+    if (table.row_count == 0)
+        return;
     for (size_t job = 0; job < plan->job_count; job++)
         rows[table.row_count++] = (struct row){plan->jobs[job].name, MEASURE_ANTT, job};
     measure_widths(&table);
     put_table(&table, out);
+    strbuf_puts(out, "\n± is half the width of the " BENCH_CONFIDENCE
+                     " confidence interval over the repeats\n(Student's t).\n");
+    if (bench_report_clock_note(report))
+        put_wrapped(out, bench_report_clock_note(report), 0, 0);
 }
 
 /* ---- what is said below it ---- */
@@ -243,6 +249,8 @@ static void text_limits(const char *limits, struct strbuf *out)
 static void text_failures(const struct bench_report *report, struct strbuf *out)
 {
     const struct bench_trials *trials = &report->result->trials;
+    if (bench_report_has_failures(report))
+        strbuf_puts(out, "A trial in which a job failed enters no figure:\n");
     for (size_t i = 0; i < trials->count; i++) {
         const struct bench_trial *trial = &trials->trials[i];
         struct strbuf words = {0};
@@ -272,10 +280,6 @@ void bench_report_text(const struct bench_report *report, struct strbuf *out)
 {
     text_head(report, out);
     text_table(report, out);
-    strbuf_puts(out, "\n± is half the width of the 99 % confidence interval over the repeats\n"
-                     "(Student's t).\n");
-    if (bench_report_clock_note(report))
-        put_wrapped(out, bench_report_clock_note(report), 0, 0);
     text_limits(report->result->facts[FACT_LIMITS], out);
     if (report->result->facts[FACT_SKIPPED][0]) {
         strbuf_puts(out, "Left out: ");

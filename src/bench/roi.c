@@ -25,7 +25,7 @@ int roi_take(struct roi_input *input, const struct bench_summary *summary, doubl
     }
     input->theta = shared->mean / alone->mean;
     double spread =
-        hypot(stats_interval(alone) / alone->mean, stats_interval(shared) / shared->mean);
+        hypot(measure_interval(alone) / alone->mean, measure_interval(shared) / shared->mean);
     input->theta_low = isfinite(spread) ? fmax(input->theta * (1 - spread), 0) : NAN;
     input->theta_high = isfinite(spread) ? input->theta * (1 + spread) : NAN;
     input->exclusive_watts = power_of(summary, MODE_EXCLUSIVE);

@@ -19,7 +19,7 @@
 
 struct roi_input {
     enum bench_mode mode;
-    double theta, theta_low, theta_high; /* with its 99 % interval, from those of both means */
+    double theta, theta_low, theta_high; /* with its interval, from those of both means */
     double exclusive_watts, shared_watts, idle_watts; /* NAN where not known */
     double gpu_hours;                                 /* a year */
     double gpu_hour_cost;

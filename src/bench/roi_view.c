@@ -52,7 +52,8 @@ static void text_inputs(const struct roi_input *input, struct strbuf *out)
                   bench_mode_info(input->mode)->title);
     strbuf_printf(out, "  Θ = %.3f times the jobs per hour", input->theta);
     if (isfinite(input->theta_low))
-        strbuf_printf(out, " (99 %%: %.3f to %.3f)", input->theta_low, input->theta_high);
+        strbuf_printf(out, " (%s: %.3f to %.3f)", BENCH_CONFIDENCE, input->theta_low,
+                      input->theta_high);
     strbuf_puts(out, "\n  power: exclusive ");
     put_watts(input->exclusive_watts, out);
     strbuf_puts(out, ", shared ");

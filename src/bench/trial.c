@@ -144,27 +144,42 @@ static void set_ready(struct member *member)
 
 /* ---- what jobs do ---- */
 
+/* Why it was stopped, where it was, and the end of what it printed. */
+static void keep_reason(struct member *member)
+{
+    const struct bench_plan *plan = member->trial->config.plan;
+    const struct child *child = &member->child;
+    char why[sizeof(member->why) + sizeof(child->tail) + 8] = "";
+    if (member->outside)
+        snprintf(why, sizeof(why), "%s", member->why);
+    else if (member->late)
+        snprintf(why, sizeof(why), "stopped after %g s", plan->timeout);
+    else if (!member->going && member->killed > 0)
+        snprintf(why, sizeof(why), "stopped: it had not warmed up after %g s",
+                 plan->warm_up_timeout);
+    else if (!member->going)
+        snprintf(why, sizeof(why), "it ended before it had warmed up");
+    size_t length = strlen(why);
+    if (child->tail_length > 0)
+        snprintf(why + length, sizeof(why) - length, "%s%.*s", length > 0 ? ": " : "",
+                 (int)child->tail_length, child->tail);
+    utf8_clean(member->run->output, sizeof(member->run->output), why);
+}
+
 static void judge(struct member *member, int code)
 {
     struct bench_run *run = member->run;
     run->exit_code = code;
-    if (!member->going)
+    if (member->outside)
+        run->outcome = BENCH_OUTSIDE;
+    else if (!member->going)
         run->outcome = BENCH_COLD;
     else if (member->late)
         run->outcome = BENCH_TIMEOUT;
-    else if (member->outside)
-        run->outcome = BENCH_OUTSIDE;
     else
         run->outcome = code == 0 ? BENCH_ENDED : BENCH_FAILED;
-    if (run->outcome == BENCH_ENDED)
-        return;
-    if (run->outcome == BENCH_OUTSIDE) {
-        utf8_clean(run->output, sizeof(run->output), member->why);
-        return;
-    }
-    char tail[sizeof(member->child.tail)];
-    snprintf(tail, sizeof(tail), "%.*s", (int)member->child.tail_length, member->child.tail);
-    utf8_clean(run->output, sizeof(run->output), tail);
+    if (run->outcome != BENCH_ENDED)
+        keep_reason(member);
 }
 
 /* In this order: a job that waits at its gate holds copies of the descriptors, so that closing one

@@ -26,11 +26,6 @@ enum measure bench_goal_measure(enum bench_goal goal)
     return goals[goal].measure;
 }
 
-static bool apart(const struct stats *a, const struct stats *b)
-{
-    return fabs(a->mean - b->mean) > stats_welch(a, b);
-}
-
 static bool better(enum measure measure, double a, double b)
 {
     return measure_info(measure)->better == MEASURE_LOWER ? a < b : a > b;
@@ -56,7 +51,7 @@ struct bench_winner bench_find_winner(const struct bench_summary *summary, enum 
     }
     for (int mode = 0; winner.known && mode < MODE_COUNT; mode++) {
         if (mode == (int)winner.best || !competes(summary, measure, mode) ||
-            apart(&summary->of[winner.best][measure], &summary->of[mode][measure]))
+            measure_apart(&summary->of[winner.best][measure], &summary->of[mode][measure]))
             continue;
         winner.tied[mode] = true;
         winner.tie_count++;
@@ -73,20 +68,19 @@ void bench_winner_words(const struct bench_summary *summary, enum bench_goal goa
         strbuf_puts(out, "not known: no mode has a figure");
         return;
     }
-    if (winner.tie_count == 0) {
-        strbuf_printf(out, "%s: ", bench_mode_info(winner.best)->title);
-        measure_put_human(out, measure, summary->of[winner.best][measure].mean);
+    strbuf_printf(out, "%s: ", bench_mode_info(winner.best)->title);
+    measure_put_human(out, measure, summary->of[winner.best][measure].mean);
+    if (winner.tie_count == 0)
         return;
-    }
-    strbuf_printf(out, "no winner: %s", bench_mode_info(winner.best)->title);
+    bool once = summary->of[winner.best][measure].count < 2;
+    strbuf_printf(out, "; not told apart by %s: ", once ? "one repeat" : "the repeats");
     size_t left = winner.tie_count;
     for (int mode = 0; mode < MODE_COUNT; mode++)
-        if (winner.tied[mode])
-            strbuf_printf(out, "%s %s", --left ? ";" : " and",
-                          bench_mode_info((enum bench_mode)mode)->title);
-    strbuf_puts(out, summary->of[winner.best][measure].count < 2
-                         ? " ran once each, which shows no spread"
-                         : " differ by no more than the repeats do among themselves");
+        if (winner.tied[mode]) {
+            strbuf_printf(out, "%s (", bench_mode_info((enum bench_mode)mode)->title);
+            measure_put_human(out, measure, summary->of[mode][measure].mean);
+            strbuf_puts(out, --left > 0 ? "), " : ")");
+        }
 }
 
 /* Times the baseline's mean; 0 where it is not known. */
@@ -97,13 +91,14 @@ static double times_alone(const struct bench_summary *summary, int mode)
     return measure_known(shared) && alone->mean > 0 ? shared->mean / alone->mean : 0;
 }
 
-/* A failed job widens the spread: what a mode promises is then told from the mean alone. */
+/* Of a mode in which jobs failed fewer trials are left: what it promises is then told from the mean
+ * alone. */
 static bool gains(const struct bench_summary *summary, int mode)
 {
     return times_alone(summary, mode) >= WORTH_IT &&
            (summary->failed_runs[mode] > 0 ||
-            apart(&summary->of[MODE_EXCLUSIVE][MEASURE_JOBS_PER_HOUR],
-                  &summary->of[mode][MEASURE_JOBS_PER_HOUR]));
+            measure_apart(&summary->of[MODE_EXCLUSIVE][MEASURE_JOBS_PER_HOUR],
+                          &summary->of[mode][MEASURE_JOBS_PER_HOUR]));
 }
 
 static bool compared(const struct bench_summary *summary)
@@ -116,15 +111,23 @@ static bool compared(const struct bench_summary *summary)
            summary->failed_runs[MODE_EXCLUSIVE] == 0;
 }
 
-/* The first mode in the table whose throughput is not told apart from the best. */
-static enum bench_mode least_demanding(const struct bench_summary *summary, enum bench_mode best)
+static bool as_good(const struct bench_summary *summary, int mode, enum bench_mode best)
 {
-    for (int mode = 0; mode < MODE_COUNT; mode++)
-        if (mode != MODE_EXCLUSIVE && summary->failed_runs[mode] == 0 && gains(summary, mode) &&
-            !apart(&summary->of[mode][MEASURE_JOBS_PER_HOUR],
-                   &summary->of[best][MEASURE_JOBS_PER_HOUR]))
-            return (enum bench_mode)mode;
-    return best;
+    return mode != MODE_EXCLUSIVE && summary->failed_runs[mode] == 0 && gains(summary, mode) &&
+           !measure_apart(&summary->of[mode][MEASURE_JOBS_PER_HOUR],
+                          &summary->of[best][MEASURE_JOBS_PER_HOUR]);
+}
+
+/* Of those whose throughput is not told apart from the best, the first in the table. */
+static void choose_simplest(const struct bench_summary *summary, struct bench_decision *decision)
+{
+    enum bench_mode best = decision->mode;
+    for (int mode = MODE_COUNT; mode-- > 0;)
+        if (mode == (int)best || as_good(summary, mode, best)) {
+            decision->alike[mode] = true;
+            decision->alike_count++;
+            decision->mode = (enum bench_mode)mode;
+        }
 }
 
 struct bench_decision bench_decide(const struct bench_summary *summary)
@@ -148,14 +151,15 @@ struct bench_decision bench_decide(const struct bench_summary *summary)
         }
     }
     if (decision.advice == ADVISE_SHARE)
-        decision.mode = least_demanding(summary, decision.mode);
+        choose_simplest(summary, &decision);
     if (decision.advice != ADVISE_NOT)
         decision.throughput = times_alone(summary, decision.mode);
     if (decision.advice != ADVISE_SHARE)
         return decision;
     const struct stats *alone = &summary->of[MODE_EXCLUSIVE][MEASURE_ENERGY_PER_JOB];
     const struct stats *shared = &summary->of[decision.mode][MEASURE_ENERGY_PER_JOB];
-    if (measure_known(alone) && measure_known(shared) && alone->mean > 0 && apart(alone, shared))
+    if (measure_known(alone) && measure_known(shared) && alone->mean > 0 &&
+        measure_apart(alone, shared))
         decision.energy = shared->mean / alone->mean;
     return decision;
 }
@@ -173,13 +177,30 @@ static void put_cost(const struct bench_summary *summary, enum bench_mode mode, 
                   worst->mean >= HURTS ? ": think twice where someone waits for a single job" : "");
 }
 
+static void put_why_simplest(const struct bench_decision *decision, struct strbuf *out)
+{
+    const struct bench_mode_info *chosen = bench_mode_info(decision->mode);
+    size_t left = decision->alike_count - 1;
+    if (left == 0)
+        return;
+    strbuf_putc(out, ' ');
+    for (int mode = (int)decision->mode + 1; mode < MODE_COUNT; mode++)
+        if (decision->alike[mode]) {
+            strbuf_puts(out, bench_mode_info((enum bench_mode)mode)->title);
+            left--;
+            strbuf_puts(out, left > 1 ? "; " : left == 1 ? " and " : "");
+        }
+    strbuf_printf(out, " %s as well, within the spread; %s is simpler to run: %s.",
+                  decision->alike_count == 2 ? "does" : "do", chosen->title, chosen->simpler);
+}
+
 void bench_decision_words(const struct bench_summary *summary,
                           const struct bench_decision *decision, struct strbuf *out)
 {
     switch (decision->advice) {
     case ADVISE_NOTHING:
         strbuf_puts(out, "The trials do not tell: it takes exclusive and another mode, at least "
-                         "two repeats of each, and no job that fails when it runs alone.");
+                         "two repeats of each in which no job fails, and none that fails alone.");
         return;
     case ADVISE_NOT:
         strbuf_puts(out, "Do not share the GPU among these jobs: no mode does more jobs per hour "
@@ -198,12 +219,13 @@ void bench_decision_words(const struct bench_summary *summary,
         return;
     case ADVISE_SHARE:
         strbuf_printf(out,
-                      "Share the GPU: %s does %.2f times the jobs per hour of one after the other",
+                      "Share the GPU (%s): %.2f times the jobs per hour of one after the other",
                       bench_mode_info(decision->mode)->title, decision->throughput);
         if (isfinite(decision->energy))
             strbuf_printf(out, ", with %.0f %% %s energy per job", fabs(1 - decision->energy) * 100,
                           decision->energy <= 1 ? "less" : "more");
         strbuf_puts(out, ".");
+        put_why_simplest(decision, out);
         put_cost(summary, decision->mode, out);
     }
 }

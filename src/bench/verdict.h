@@ -12,14 +12,15 @@ enum measure bench_goal_measure(enum bench_goal goal);
 struct bench_winner {
     bool known;           /* some mode has the measure */
     enum bench_mode best; /* by its mean */
-    /* Modes that the spread does not tell apart from it: Welch's 99 % interval of the difference
-     * (base/stats.h) holds 0. With one repeat that is all of them. */
+    /* Modes that the repeats do not tell apart from it (measure_apart). With one repeat that is all
+     * of them. */
     bool tied[MODE_COUNT];
     size_t tie_count;
 };
 
 struct bench_winner bench_find_winner(const struct bench_summary *summary, enum bench_goal goal);
-/* "MPS, equal limits: 2.81 times …" or why nothing can be said. */
+/* "MPS, equal limits: 6467; not told apart by the repeats: MPS, own limits (6450)", or why nothing
+ * can be said. */
 void bench_winner_words(const struct bench_summary *summary, enum bench_goal goal,
                         struct strbuf *out);
 
@@ -35,10 +36,14 @@ struct bench_decision {
     enum bench_mode mode; /* where it is to share */
     double throughput;    /* times the jobs per hour of one after the other */
     double energy;        /* of it per job, NAN where the spread does not tell */
+    /* Where it is to share: the modes whose throughput is not told apart from the best, `mode`
+     * among them. */
+    bool alike[MODE_COUNT];
+    size_t alike_count;
 };
 
-/* Where several modes win and cannot be told apart, the one that asks for least: time-slicing
- * before MPS, that before limits. */
+/* Where several modes win and cannot be told apart, the one that asks for least: the first in
+ * mode.def. */
 struct bench_decision bench_decide(const struct bench_summary *summary);
 /* One or two sentences for someone who has to decide. */
 void bench_decision_words(const struct bench_summary *summary,

@@ -60,7 +60,7 @@ static struct verdict judge(const struct diff_metric *a, const struct diff_metri
     struct verdict verdict = {
         .known = true,
         .difference = b->blocks.mean - a->blocks.mean,
-        .chance = stats_welch(&a->blocks, &b->blocks),
+        .chance = stats_welch(&a->blocks, &b->blocks, STATS_99),
     };
     double size = fabs(verdict.difference);
     if (size <= ROUNDING * fmax(fabs(a->blocks.mean), fabs(b->blocks.mean)))

@@ -133,6 +133,10 @@ await has_ended "$(cat forked)" && await has_ended "$(cat strayed)"
 result $? 'what a job leaves behind is killed, outside its process group too'
 query bad.bench "SELECT output FROM run WHERE name = 'fails'"
 expect_text out '^no � memory' 'what it printed last is kept, as UTF-8'
+query bad.bench "SELECT name, output FROM run WHERE outcome IN ('cold', 'timeout')"
+expect_text out '^hangs\|stopped after 0.3 s$' 'and why a job was stopped'
+expect_text out '^cold\|stopped: it had not warmed up after 0.6 s$' 'or not begun'
+expect_text out '^leaves\|it ended before it had warmed up$' 'or was not there'
 
 # Killed in the middle: what was done is kept, nothing is left running, and the rest is run later.
 cat >forks <<'END_OF_JOB'

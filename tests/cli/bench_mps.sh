@@ -49,15 +49,23 @@ settle = 1ms
 command = "$fake_job" spin 0.6
 [bad]
 command = "$fake_job" unset CUDA_MPS_PIPE_DIRECTORY spin 60
+[early]
+command = "$fake_job" unset CUDA_MPS_PIPE_DIRECTORY spin 60
+ready = line never
 [hangs]
 command = "$fake_job" alloc 1G spin 60
 END
 expect_exit 0 'jobs that do not keep to the mode' "$ROOFTOP" bench outside.ini
 sqlite3 outside.bench "SELECT name, outcome FROM run" >out
-printf 'good|ended\nbad|outside\nhangs|timeout\n' >expected
+printf 'good|ended\nbad|outside\nearly|outside\nhangs|timeout\n' >expected
 expect_same out expected 'are stopped, the others are not'
-sqlite3 outside.bench "SELECT output FROM run WHERE name = 'bad'" >out
-expect_text out 'uses the GPU without MPS' 'and it is said why'
+for job in bad early; do
+    sqlite3 outside.bench "SELECT output FROM run WHERE name = '$job'" >out
+    expect_text out 'uses the GPU without MPS' "and it is said why: $job"
+done
+"$ROOFTOP" report outside.bench | tr -s ' \n' ' ' >out
+expect_text out 'early: outside, exit code 143: .* uses the GPU without MPS' 'in the report too'
+expect_text out 'hangs: timeout, exit code 143: stopped after 1.5 s' 'and how long one was waited for'
 
 # One fault takes its co-clients down; a job that fails by itself is told from them.
 cat >fault.ini <<END

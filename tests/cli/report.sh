@@ -12,7 +12,7 @@ result $? 'it fits into 80 columns'
 cp out text
 tr '\n' ' ' <text >out
 # 2 jobs in 20 s against 2 in 50 s on average; 2400 ÷ 5000 J.
-expect_text out ' Share the GPU: MPS, equal limits does 2.50 times the jobs per hour of one after the other, with 52 % less energy per job' 'the decision'
+expect_text out ' Share the GPU \(MPS, equal limits\): 2.50 times the jobs per hour of one after the other, with 52 % less energy per job' 'the decision'
 # a 12.5 ÷ 10, b 20 ÷ 40: mean 0.875.
 expect_text out 'takes 0.88 times as long as alone on average, 1.25 times at worst' 'and what it costs'
 cp text out
@@ -68,6 +68,12 @@ expect_text values '^2.5 1226 6.50994575 "cost of a GPU hour"$' 'the same figure
 expect_exit 0 'on the page' "$ROOFTOP" report -f html $prices two.bench
 expect_text out 'It pays from 59 %' 'the return is there too'
 expect_text out 'Given: 1000 GPU hours a year today, at 2.00 .* each; 0.50 .* a kWh, PUE 1; 600.00 .* to introduce it' 'with each price'
+
+page=$SOURCE_ROOT/man/rooftop-report.1.scd
+sed -n 's/^MEASURE([^"]*"[^"]*", "\([^"]*\)".*/\1/p' "$SOURCE_ROOT/src/bench/measure.def" |
+    while read -r title; do grep -qF "*$title*" "$page" || echo "$title"; done >out
+[ ! -s out ] && [ "$(grep -c '^MEASURE(' "$SOURCE_ROOT/src/bench/measure.def")" -gt 10 ]
+result $? 'the man page defines each measure'
 
 expect_exit 2 'a price that is missing' "$ROOFTOP" roi --gpu-hours 1000 two.bench
 expect_text err 'give --gpu-hour-cost: there are no hidden prices' 'is asked for'
