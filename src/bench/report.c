@@ -137,6 +137,7 @@ static void json_winners(struct json *json, const struct bench_report *report)
 static void json_decision(struct json *json, const struct bench_report *report)
 {
     static const char *const words[] = {"not_known", "share", "do_not_share", "risky"};
+    bool shares = report->decision.advice == ADVISE_SHARE;
     struct strbuf sentence = {0};
     bench_decision_words(report->summary, &report->decision, &sentence);
     json_key(json, "decision");
@@ -144,9 +145,11 @@ static void json_decision(struct json *json, const struct bench_report *report)
     json_key(json, "advice");
     json_add_text(json, words[report->decision.advice]);
     json_key(json, "mode");
-    json_add_text_or_null(json, report->decision.advice == ADVISE_SHARE
-                                    ? bench_mode_info(report->decision.mode)->name
-                                    : "");
+    json_add_text_or_null(json, shares ? bench_mode_info(report->decision.mode)->name : "");
+    json_key(json, "jobs_per_hour_ratio");
+    json_add_number_digits(json, shares ? report->decision.throughput : NAN, 6);
+    json_key(json, "energy_per_job_ratio");
+    json_add_number_digits(json, shares ? report->decision.energy : NAN, 6);
     json_key(json, "sentence");
     json_add_text(json, strbuf_text(&sentence));
     json_object_end(json);
@@ -161,6 +164,10 @@ void bench_report_json(const struct bench_report *report, struct strbuf *out)
         json_key(&json, result_fact_name((enum result_fact)fact));
         json_add_text_or_null(&json, report->result->facts[fact]);
     }
+    json_key(&json, "trials");
+    json_add_integer(&json, (int64_t)report->result->trials.count);
+    json_key(&json, "trials_planned");
+    json_add_integer(&json, (int64_t)bench_plan_turns(&report->result->plan));
     json_decision(&json, report);
     json_winners(&json, report);
     json_key(&json, "modes");

@@ -21,8 +21,9 @@ expect_text out '^time-slicing, repeat 3: b: failed, exit code 7: out of <memory
 expect_same out "$golden/bench-report.txt" 'the whole text'
 
 expect_exit 0 'JSON' "$ROOFTOP" report -f json two.bench
-"$check" decision.advice decision.mode winners.energy modes.# modes.1.failed_jobs <out >values
-expect_text values '^"share" "mps-equal" "mps-equal" 3 1$' 'its decision'
+"$check" decision.advice decision.mode winners.energy modes.# modes.1.failed_jobs trials trials_planned \
+    decision.jobs_per_hour_ratio decision.energy_per_job_ratio <out >values
+expect_text values '^"share" "mps-equal" "mps-equal" 3 1 9 9 2.5[0-9]* 0.48$' 'its decision'
 "$check" modes.2.makespan_seconds.mean modes.2.energy_per_job_joules.mean modes.2.jobs.1.slowdown.mean \
     modes.2.fairness.mean modes.0.power_watts.mean <out >values
 # Fairness: progress of a 10 ÷ 12.5 = 0.8, of b 40 ÷ 20 = 2 (19.6, 20, 20.4 s: mean of 0.8·T ÷ 40 is 0.4).
