@@ -120,7 +120,9 @@ static int launch(const struct mps *mps, bool partitions, struct counter_failure
     struct strbuf said = {0};
     int status = 0;
     int r = spawn_run(&spawn, &said, &status);
-    if (r == 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
+    /* It ends with 0 where it does not know an option. */
+    if (r == 0 && (!(WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
+                   strstr(strbuf_text(&said), "Unrecognized option")))
         r = -EIO;
     char line[200];
     first_line(&said, line, sizeof(line));

@@ -1,5 +1,5 @@
-# The fake MPS daemon against what the real one answered on an H200 (tests/fake/h200-mps.txt, which
-# tests/device/share.py wrote): each command of a section is asked again, and the answer compared.
+# The fake MPS daemon against what the real one answered on an H200 (tests/fake/h200-mps.txt and h200-mps-options.txt,
+# of what tests/device/share.py wrote): each command of a section is asked again, and the answer compared.
 . "$SOURCE_ROOT/tests/lib.sh"
 . "$SOURCE_ROOT/tests/share_stage.sh"
 
@@ -73,6 +73,22 @@ recorded() { section "$1" | grep "^$2" | tr '|' '\n' >recording; said recording;
 sed -n "s/^-v:.* stdout='\(.*\)', stderr=.*/\1/p" "$transcript" >line
 printf '%b' "$(cat line)" >expected
 expect_same version expected "the version"
+
+answers_there() {
+    ask get_server_list >/dev/null 2>&1 && echo yes || echo no
+}
+grep -v '^#' "$SOURCE_ROOT/tests/fake/h200-mps-options.txt" >options
+: >answers
+while IFS='|' read -r words rest; do
+    # shellcheck disable=SC2086
+    "$ROOFTOP_MPS_CONTROL" $words </dev/null >out 2>err
+    code=$?
+    case $rest in *yes) await ask get_server_list ;; esac
+    there=$(answers_there)
+    printf '%s|%s|%s|%s|%s\n' "$words" $code "$(head -n 1 out | sed 's/\x00/\\0/')" "$(head -n 1 err)" "$there" >>answers
+    [ "$there" = no ] || quit
+done <options
+expect_same answers options "what it does with options"
 
 client=none
 start

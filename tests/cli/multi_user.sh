@@ -50,7 +50,8 @@ expect_exit 121 "another user's program in a slot of root's is stopped" $run -q 
 expect_text err 'uses the GPU without MPS' "since it does not reach MPS"
 expect_exit 3 "several users beside one" $run --multi-user -- touch ran
 expect_text err "is shared by one user, as 'alone' \(PID [0-9]+\) asked" "and says so"
-(sleep 0.5; touch end) &
+rm -f err
+(await grep -q 'waiting for a slot' err; touch end) &
 expect_exit 0 "it can wait" $run --multi-user --wait 20 -- true
 expect_text err 'waiting for a slot: GPU-.* is shared by one user' "and says for what"
 wait $job
@@ -64,7 +65,8 @@ await [ -e theirs/pipe/nvidia-cuda-mps-control.pid ]
 $theirs "$fake_job" start >/dev/null
 expect_exit 3 "another user's MPS server" $run -- touch ran
 expect_text err "in use by another MPS server, .* of $(id -nu 65534) \(PID [0-9]+\)" "is named with its user"
-(sleep 0.5; echo quit | $theirs "$ROOFTOP_MPS_CONTROL") &
+rm -f err
+(await grep -q 'waiting for a slot' err; echo quit | $theirs "$ROOFTOP_MPS_CONTROL") &
 expect_exit 0 "it can be waited for" $run -q --wait 20 -- true
 expect_text err "waiting for a slot: .* of $(id -nu 65534)" "by name"
 wait

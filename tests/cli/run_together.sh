@@ -68,7 +68,8 @@ await [ -e away/pipe/nvidia-cuda-mps-control.pid ]
 away "$fake_job" start
 expect_exit 3 "a GPU with another MPS server" $run --gpu 0 --share --mem 4G -- touch ran
 expect_text err 'in use by another MPS server, .* of [^ ]+ \(PID [0-9]+\), which has no slot' "and names it"
-(sleep 0.5; echo quit | away "$ROOFTOP_MPS_CONTROL") &
+rm -f err
+(await grep -q 'waiting for a slot' err; echo quit | away "$ROOFTOP_MPS_CONTROL") &
 expect_exit 0 "it can be waited for" $run -q --gpu 0 --share --mem 4G --wait 20 -- true
 expect_text err 'waiting for a slot: .* another MPS server' "by name"
 wait

@@ -3,9 +3,10 @@
  * says in protocol 2 is what the real one said on an H200 (h200-mps.txt, which
  * tests/cli/mps_transcript.sh holds it to).
  *
- * FAKE_MPS_VERSION is its binary version: 13000, which was seen, knows -d, -v and
- * -multiuser-server; one from 13010 on also -S, static partitions; one from 13030 on also -p 3 and
- * CUDA_MPS_PROTOCOL_VERSION, protocol 3. These two are as NVIDIA's documents have them.
+ * FAKE_MPS_VERSION is its binary version: 13000, which was seen, knows the options of the table
+ * below (h200-mps-options.txt); one from 13010 on also -S, static partitions; one from 13030 on
+ * also -p 3 and CUDA_MPS_PROTOCOL_VERSION, protocol 3. These two are as NVIDIA's documents have
+ * them.
  *
  * The file that FAKE_MPS_SCRIPT names is read at each command; its lines say what goes wrong:
  *
@@ -20,6 +21,7 @@
  * Programs on the GPU are fake_job (cuda_job.c). They hold a connection while they live. */
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +31,9 @@
 #include <unistd.h>
 
 #include "mps_fake.h"
+
+static const char HELP[] = "CUDA MPS Control for Linux/Unix/QNX.\n"
+                           "Copyright (C) 2003 - 2025 NVIDIA Corporation.\n";
 
 enum action scripted(const char *command, char *ret_text, size_t size)
 {
@@ -150,14 +155,29 @@ static int become_daemon(struct daemon *daemon)
 
 /* ---- who talks to it ---- */
 
+static int reach_daemon(void)
+{
+    int fd = connect_to_daemon();
+    if (fd < 0)
+        fputs("Cannot find MPS control daemon process\n", stderr);
+    return fd;
+}
+
+/* Those of protocol 3 are answered with nothing. */
+static int send_words(void)
+{
+    int fd = reach_daemon();
+    if (fd >= 0)
+        close(fd);
+    return fd < 0;
+}
+
 /* Prints the answer; a byte 1 in it stands for an exit code. */
 static int send_command(const char *line)
 {
-    int fd = connect_to_daemon(), code = 0;
-    if (fd < 0) {
-        puts("Cannot find MPS control daemon process");
+    int fd = reach_daemon(), code = 0;
+    if (fd < 0)
         return 1;
-    }
     dprintf(fd, "command %s\n", line);
     char byte;
     while (read(fd, &byte, 1) > 0)
@@ -180,39 +200,71 @@ static int send_commands(void)
     return code;
 }
 
-static int refuse(const char *option)
+static int refuse(void)
 {
-    printf("Unknown option %s\n", option);
-    return 1;
+    printf("Unrecognized option %c\n", 0);
+    puts(HELP);
+    return 0;
+}
+
+static int say_version(void)
+{
+    printf("CUDA MPS Control for Linux/Unix/QNX. Binary version: %d\n"
+           "Copyright (C) 2003 - 2025 NVIDIA Corporation.\n\n",
+           binary_version());
+    return 0;
+}
+
+/* The unique beginning of a long one does, behind one dash too. */
+static const struct option options[] = {
+    {"daemon", no_argument, NULL, 'd'},
+    {"multiuser-server", no_argument, NULL, 'M'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'v'},
+    {0},
+};
+
+static const char *short_options(void)
+{
+    return binary_version() >= VERSION_PROTOCOL_3   ? "dMhvSp:q"
+           : binary_version() >= VERSION_PARTITIONS ? "dMhvS"
+                                                    : "dMhv";
 }
 
 int main(int argc, char **argv)
 {
     struct daemon daemon = {.sm = 100, .protocol = 2};
     bool start = false;
-    for (int i = 1; i < argc; i++) {
-        const char *option = argv[i];
-        if (strcmp(option, "-d") == 0)
+    int option;
+    opterr = 0;
+    while ((option = getopt_long_only(argc, argv, short_options(), options, NULL)) >= 0)
+        switch (option) {
+        case 'd':
             start = true;
-        else if (strcmp(option, "-multiuser-server") == 0)
+            break;
+        case 'M':
             daemon.multi_user = true;
-        else if (strcmp(option, "-S") == 0 && binary_version() >= VERSION_PARTITIONS)
+            break;
+        case 'S':
             daemon.static_partitions = true;
-        else if (strcmp(option, "-p") == 0 && binary_version() >= VERSION_PROTOCOL_3 &&
-                 i + 1 < argc)
-            daemon.protocol = atoi(argv[++i]);
-        else if (strcmp(option, "-q") == 0 && binary_version() >= VERSION_PROTOCOL_3)
+            break;
+        case 'p':
+            daemon.protocol = atoi(optarg);
+            break;
+        case 'q':
             return send_command("-q");
-        else if (strcmp(option, "-v") == 0) {
-            printf("CUDA MPS Control for Linux/Unix/QNX. Binary version: %d\n"
-                   "Copyright (C) 2003 - 2025 NVIDIA Corporation.\n\n",
-                   binary_version());
+        case 'v':
+            return say_version();
+        case 'h':
+            puts(HELP);
             return 0;
-        } else
-            return refuse(option);
-    }
+        default:
+            return refuse();
+        }
     const char *protocol = getenv("CUDA_MPS_PROTOCOL_VERSION");
     if (protocol && binary_version() >= VERSION_PROTOCOL_3)
         daemon.protocol = atoi(protocol);
-    return start ? become_daemon(&daemon) : send_commands();
+    if (start)
+        return become_daemon(&daemon);
+    return optind < argc ? send_words() : send_commands();
 }

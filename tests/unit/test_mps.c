@@ -314,6 +314,15 @@ static void a_daemon_that_fails_to_start(void **state)
     script(stage, "start -> \"Failed to start\"\n");
     assert_int_equal(mps_start(&stage->mps, &stage->failure), -EIO);
     assert_non_null(strstr(stage->failure.reason, "Failed to start"));
+    /* One that does not know an option says so, and ends with 0. */
+    char path[sizeof(stage->mps.program)];
+    memcpy(path, stage->mps.program, sizeof(path));
+    put(stage, "control", "#!/bin/sh\necho 'Unrecognized option'\n");
+    snprintf(stage->mps.program, sizeof(stage->mps.program), "%s/control", stage->folder);
+    assert_int_equal(chmod(stage->mps.program, 0700), 0);
+    assert_int_equal(mps_start(&stage->mps, &stage->failure), -EIO);
+    assert_non_null(strstr(stage->failure.reason, "Unrecognized option"));
+    memcpy(stage->mps.program, path, sizeof(path));
     setenv("ROOFTOP_SHM", "/not/there", 1);
     assert_int_equal(mps_start(&stage->mps, &stage->failure), -ENOENT);
     assert_non_null(strstr(stage->failure.reason, "/dev/shm"));
