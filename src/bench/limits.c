@@ -13,13 +13,24 @@ static const double HEADROOM = 1.2;
 static const double GIBI = 1 << 30;
 static const uint64_t MEMORY_STEP = 256 << 20;
 
+/* What a job does before it uses the GPU scales with nothing: its time there alone counts. */
+static bool has_spans(const struct profile *profile)
+{
+    bool all = profile->span_seconds > 0;
+    for (size_t i = 0; i < profile->scaling_count; i++)
+        all = all && profile->scaling[i].span_seconds > 0;
+    return all;
+}
+
 /* The least share that keeps the speed, on straight lines between the shares that were tried. */
 static double from_scaling(const struct profile *profile)
 {
     double below_percent = 0, below_speed = 0;
+    bool spans = has_spans(profile);
     for (size_t i = 0; i < profile->scaling_count; i++) {
         const struct profile_scaling *tried = &profile->scaling[i];
-        double speed = profile->wall_seconds / tried->wall_seconds;
+        double speed = spans ? profile->span_seconds / tried->span_seconds
+                             : profile->wall_seconds / tried->wall_seconds;
         if (speed >= KEPT_SPEED && i == 0)
             return tried->sm_percent;
         if (speed >= KEPT_SPEED)
@@ -46,7 +57,10 @@ struct bench_need bench_need_of(const struct profile *profile)
     double percent = scaled ? from_scaling(profile) : from_coverage(profile);
     if (percent > 0) {
         need.sm_percent = fmin(ceil(percent), 100);
-        need.sm_from = scaled ? "keeps 95 % of its speed" : "SMs that it uses, 95th percentile";
+        need.sm_from = !scaled              ? "SMs that it uses, 95th percentile"
+                       : has_spans(profile) ? "keeps 95 % of its speed"
+                                            : "keeps 95 % of its speed, its start included: "
+                                              "profile it anew";
     }
     uint64_t bytes = (uint64_t)(profile->memory_peak_bytes * HEADROOM);
     need.memory_bytes = (bytes + MEMORY_STEP - 1) / MEMORY_STEP * MEMORY_STEP;

@@ -1,17 +1,19 @@
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/json.h"
+#include "bench/limits.h"
 #include "cmd/common.h"
 #include "cmd/job.h"
 #include "share/profile.h"
 #include "sol/sol.h"
 #include "store/profiles.h"
 
-static const double MEBI = 1 << 20;
+static const double MEBI = 1 << 20, GIBI = 1 << 30;
 
 struct settings {
     struct job_options job;
@@ -23,7 +25,7 @@ static const struct option_row options[] = {
     {.name = "scaling",
      .kind = OPTION_FLAG,
      .offset = offsetof(struct settings, scaling),
-     .help = "Run it again with 25, 50 and 75 % of the SMs, through MPS"},
+     .help = "Run it again with 25, 50 and 75 % of the SMs, through MPS: how few keep its speed"},
     OPTION_JOB_GPU(struct settings, job),
     OPTION_JOB_WAIT(struct settings, job),
     OPTION_JOB_BESIDE(struct settings, job),
@@ -90,6 +92,19 @@ static void show_metrics(const struct profile *profile, struct strbuf *out)
     }
 }
 
+/* What `rooftop bench` would give it in the mode mps-limits. */
+static void show_need(const struct profile *profile, struct strbuf *out)
+{
+    struct bench_need need = bench_need_of(profile);
+    strbuf_puts(out, "needs:");
+    if (need.sm_percent > 0)
+        strbuf_printf(out, " %g %% of the SMs (%s)", need.sm_percent, need.sm_from);
+    if (need.memory_bytes > 0)
+        strbuf_printf(out, "%s %.3g GiB (its peak and a fifth)", need.sm_percent > 0 ? "," : "",
+                      (double)need.memory_bytes / GIBI);
+    strbuf_puts(out, need.sm_percent > 0 || need.memory_bytes > 0 ? "\n" : " not known\n");
+}
+
 static void show(const struct profile *profile, struct strbuf *out)
 {
     char date[32];
@@ -100,16 +115,19 @@ static void show(const struct profile *profile, struct strbuf *out)
                   profile->command, profile->gpu_name, date, profile->wall_seconds,
                   profile->measured_seconds, profile->exit_code);
     const struct profile_spread *busy = &profile->metrics[METRIC_GRAPHICS_ACTIVE];
+    if (profile->span_seconds > 0)
+        strbuf_printf(out, "%.1f s from its first work on the GPU to its last\n",
+                      profile->span_seconds);
     if (busy->count > 0)
-        strbuf_printf(out, "the GPU at work for %.1f s of them\n",
-                      busy->mean * profile->measured_seconds);
+        strbuf_printf(out, "the GPU at work for %.1f s\n", busy->mean * profile->measured_seconds);
     strbuf_printf(out, "memory peak %.0f MiB, energy %.0f J, GPU idle in %.0f %% of the samples\n",
                   profile->memory_peak_bytes / MEBI, profile->energy_joules,
                   profile->idle_ratio * 100);
     for (size_t i = 0; i < profile->scaling_count; i++)
-        strbuf_printf(out, "with %g %% of the SMs: %.1f s, the GPU at work for %.1f s of them\n",
+        strbuf_printf(out, "with %g %% of the SMs: %.1f s, %.1f s from first to last work\n",
                       profile->scaling[i].sm_percent, profile->scaling[i].wall_seconds,
-                      profile->scaling[i].busy_seconds);
+                      profile->scaling[i].span_seconds);
+    show_need(profile, out);
     show_metrics(profile, out);
     strbuf_puts(out, "\n");
     for (size_t i = 0; i < profile->phase_count; i++) {
@@ -125,6 +143,11 @@ static void add_number(struct json *json, const char *key, double value)
 {
     json_key(json, key);
     json_add_number_digits(json, value, 6);
+}
+
+static void add_seconds_or_null(struct json *json, const char *key, double seconds)
+{
+    add_number(json, key, seconds > 0 ? seconds : NAN);
 }
 
 static void export_metrics(const struct profile *profile, struct json *json)
@@ -173,7 +196,7 @@ static void export_rows(const struct profile *profile, struct json *json)
         json_object_begin(json);
         add_number(json, "sm_percent", profile->scaling[i].sm_percent);
         add_number(json, "wall_seconds", profile->scaling[i].wall_seconds);
-        add_number(json, "busy_seconds", profile->scaling[i].busy_seconds);
+        add_seconds_or_null(json, "span_seconds", profile->scaling[i].span_seconds);
         json_object_end(json);
     }
     json_array_end(json);
@@ -197,6 +220,7 @@ static void export(const struct profile *profile, struct strbuf *out)
     json_add_integer(&json, profile->exit_code);
     add_number(&json, "wall_seconds", profile->wall_seconds);
     add_number(&json, "measured_seconds", profile->measured_seconds);
+    add_seconds_or_null(&json, "span_seconds", profile->span_seconds);
     json_key(&json, "memory_peak_bytes");
     if (profile->memory_peak_bytes > 0)
         json_add_integer(&json, (int64_t)profile->memory_peak_bytes);
@@ -286,7 +310,7 @@ static int measure_scaling(const struct command *command, struct run_options how
             profile->scaling[profile->scaling_count++] = (struct profile_scaling){
                 .sm_percent = percents[i],
                 .wall_seconds = account.wall_seconds,
-                .busy_seconds = account_busy_seconds(&account.gpus[0]),
+                .span_seconds = account_span_seconds(&account.gpus[0]),
             };
         run_free(&account);
         if (code != EXIT_DONE)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "sol/bound.h"
 #include "sol/sol.h"
 
 static const double MEBI = 1 << 20, GIBI = 1 << 30;
@@ -57,6 +58,16 @@ double account_energy(const struct account_gpu *gpu)
     return gpu->has_energy && gpu->seconds >= LONG_ENOUGH ? gpu->counted_joules : gpu->joules;
 }
 
+static void add_span(struct account_gpu *gpu, const struct sample *sample, double interval)
+{
+    double nvml = sample_get(sample, METRIC_NVML_UTILIZATION, 0);
+    if (sample_get(sample, METRIC_GRAPHICS_ACTIVE, nvml) < BOUND_IDLE)
+        return;
+    if (gpu->work_end <= 0)
+        gpu->work_begin = gpu->seconds - interval;
+    gpu->work_end = gpu->seconds;
+}
+
 void account_add(struct account_gpu *gpu, const struct reading *reading, double interval,
                  const struct process_tree *tree, unsigned jobs)
 {
@@ -76,6 +87,7 @@ void account_add(struct account_gpu *gpu, const struct reading *reading, double 
         if (sample_has(sample, labelled[i]))
             gpu->label[(size_t)sample->value[labelled[i]]] += interval;
     gpu->l2_seen = gpu->l2_seen || sample_has(sample, METRIC_L2_ACTIVE);
+    add_span(gpu, sample, interval);
     add_energy(gpu, sample, interval, jobs);
     add_memory(gpu, &reading->processes, tree);
 }
@@ -83,6 +95,11 @@ void account_add(struct account_gpu *gpu, const struct reading *reading, double 
 double account_busy_seconds(const struct account_gpu *gpu)
 {
     return gpu->sum[METRIC_GRAPHICS_ACTIVE];
+}
+
+double account_span_seconds(const struct account_gpu *gpu)
+{
+    return gpu->work_end - gpu->work_begin;
 }
 
 bool account_mean(const struct account_gpu *gpu, enum metric metric, double *ret)
@@ -224,6 +241,7 @@ static void write_gpu_json(const struct account_gpu *gpu, struct json *json)
     add_number_or_null(json, "measured_seconds", true, gpu->seconds);
     add_number_or_null(json, "busy_seconds", gpu->weight[METRIC_GRAPHICS_ACTIVE] > 0,
                        account_busy_seconds(gpu));
+    add_number_or_null(json, "span_seconds", gpu->work_end > 0, account_span_seconds(gpu));
     add_number_or_null(json, "jobs_beside", gpu->seconds > 0, gpu->neighbours / gpu->seconds);
     for (size_t i = 0; i < ARRAY_SIZE(averaged); i++) {
         double mean = 0;

@@ -28,10 +28,11 @@ struct account_gpu {
     double weight[METRIC_COUNT]; /* seconds with a value */
     double label[LABEL_COUNT];   /* seconds with each word */
     bool l2_seen;
-    double joules;         /* power over time; the job's share */
-    double counted_joules; /* the same by the driver's counter */
-    uint64_t memory_peak;  /* of all its processes together; 0: never seen */
-    double neighbours;     /* jobs beside it × seconds */
+    double joules;               /* power over time; the job's share */
+    double counted_joules;       /* the same by the driver's counter */
+    uint64_t memory_peak;        /* of all its processes together; 0: never seen */
+    double work_begin, work_end; /* the first and the last work on the GPU, in its `seconds` */
+    double neighbours;           /* jobs beside it × seconds */
     unsigned most_neighbours;
     bool has_energy;
     double last_energy;
@@ -65,6 +66,9 @@ double account_energy(const struct account_gpu *gpu);
 
 /* How long the GPU worked; 0: not known. */
 double account_busy_seconds(const struct account_gpu *gpu);
+/* From the first work on the GPU to the last, to a reading's length; 0: none was seen. What a job
+ * does before and after is its start and its end; gaps in between are its own. */
+double account_span_seconds(const struct account_gpu *gpu);
 
 /* The mean, false where there was no value. */
 bool account_mean(const struct account_gpu *gpu, enum metric metric, double *ret);

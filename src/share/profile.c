@@ -218,6 +218,7 @@ int profiler_finish(struct profiler *profiler, const struct account *account, co
         .created = clock_realtime(),
         .wall_seconds = account->wall_seconds,
         .measured_seconds = profiler->seconds,
+        .span_seconds = account_span_seconds(gpu),
         .exit_code = account->exit_code,
         .memory_peak_bytes = (double)gpu->memory_peak,
         .energy_joules = account_energy(gpu),

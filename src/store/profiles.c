@@ -31,8 +31,11 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS profile_scaling(key TEXT, sm_percent REAL, wall_seconds REAL,"
     " PRIMARY KEY(key, sm_percent)) WITHOUT ROWID;";
 
-/* Files of before have no such column; where it is there, this fails. */
-static const char later_column[] = "ALTER TABLE profile_scaling ADD COLUMN busy_seconds REAL";
+/* Files of before have no such columns; where they are there, this fails. */
+static const char *const later_columns[] = {
+    "ALTER TABLE profile ADD COLUMN span_seconds REAL",
+    "ALTER TABLE profile_scaling ADD COLUMN span_seconds REAL",
+};
 
 static const char *const tables[] = {"profile", "profile_metric", "profile_phase",
                                      "profile_scaling"};
@@ -61,7 +64,8 @@ int profiles_open(struct profiles **ret, char *why, size_t why_size)
     if (code == SQLITE_OK) {
         sqlite3_busy_timeout(profiles->database, BUSY_PATIENCE_MS);
         code = sqlite3_exec(profiles->database, schema, NULL, NULL, NULL);
-        sqlite3_exec(profiles->database, code == SQLITE_OK ? later_column : "", NULL, NULL, NULL);
+        for (size_t i = 0; code == SQLITE_OK && i < ARRAY_SIZE(later_columns); i++)
+            sqlite3_exec(profiles->database, later_columns[i], NULL, NULL, NULL);
     }
     if (code != SQLITE_OK)
         snprintf(why, why_size, "%s: %s", strbuf_text(&path), sqlite3_errmsg(profiles->database));
@@ -138,10 +142,11 @@ int profiles_put(struct profiles *profiles, const struct profile *profile)
     if (code != SQLITE_OK)
         return database_error(code);
     remove_rows(profiles, &code, profile->key);
-    execute(profiles, &code, "INSERT INTO profile VALUES(?,?,?,?,?,?,?,?,?,?,?)", "ttttdddiddd",
+    execute(profiles, &code, "INSERT INTO profile VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", "ttttdddidddd",
             profile->key, profile->command, profile->gpu_name, profile->gpu_uuid, profile->created,
             profile->wall_seconds, profile->measured_seconds, (int64_t)profile->exit_code,
-            profile->memory_peak_bytes, profile->energy_joules, profile->idle_ratio);
+            profile->memory_peak_bytes, profile->energy_joules, profile->idle_ratio,
+            profile->span_seconds);
     put_metrics(profiles, &code, profile);
     for (size_t i = 0; i < profile->phase_count; i++) {
         const struct profile_phase *phase = &profile->phases[i];
@@ -151,9 +156,11 @@ int profiles_put(struct profiles *profiles, const struct profile *profile)
                 phase->compute_sol, phase->memory_sol);
     }
     for (size_t i = 0; i < profile->scaling_count; i++)
-        execute(profiles, &code, "INSERT INTO profile_scaling VALUES(?,?,?,?)", "tddd",
-                profile->key, profile->scaling[i].sm_percent, profile->scaling[i].wall_seconds,
-                profile->scaling[i].busy_seconds);
+        execute(profiles, &code,
+                "INSERT INTO profile_scaling(key, sm_percent, wall_seconds, span_seconds)"
+                " VALUES(?,?,?,?)",
+                "tddd", profile->key, profile->scaling[i].sm_percent,
+                profile->scaling[i].wall_seconds, profile->scaling[i].span_seconds);
     return finish(profiles, code);
 }
 
@@ -209,6 +216,7 @@ static void take_profile(void *context, sqlite3_stmt *row)
     profile->memory_peak_bytes = sqlite3_column_double(row, 8);
     profile->energy_joules = sqlite3_column_double(row, 9);
     profile->idle_ratio = sqlite3_column_double(row, 10);
+    profile->span_seconds = sqlite3_column_double(row, 11);
 }
 
 static void take_metric(void *context, sqlite3_stmt *row)
@@ -253,9 +261,9 @@ static void take_scaling(void *context, sqlite3_stmt *row)
     struct profile *profile = context;
     if (profile->scaling_count < PROFILE_SCALING)
         profile->scaling[profile->scaling_count++] = (struct profile_scaling){
-            .sm_percent = sqlite3_column_double(row, 1),
-            .wall_seconds = sqlite3_column_double(row, 2),
-            .busy_seconds = sqlite3_column_double(row, 3),
+            .sm_percent = sqlite3_column_double(row, 0),
+            .wall_seconds = sqlite3_column_double(row, 1),
+            .span_seconds = sqlite3_column_double(row, 2),
         };
 }
 
@@ -274,8 +282,10 @@ int profiles_get(struct profiles *profiles, const char *key, struct profile *ret
         r = query(profiles, "SELECT * FROM profile_phase WHERE key = ? ORDER BY place", key,
                   take_phase, profile);
     if (r == 0)
-        r = query(profiles, "SELECT * FROM profile_scaling WHERE key = ? ORDER BY sm_percent", key,
-                  take_scaling, profile);
+        r = query(profiles,
+                  "SELECT sm_percent, wall_seconds, span_seconds FROM profile_scaling"
+                  " WHERE key = ? ORDER BY sm_percent",
+                  key, take_scaling, profile);
     if (r == 0)
         *ret = *profile;
     free(profile);

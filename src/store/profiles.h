@@ -30,7 +30,7 @@ struct profile_phase {
 struct profile_scaling {
     double sm_percent;
     double wall_seconds;
-    double busy_seconds; /* in which the GPU worked; 0: not known */
+    double span_seconds; /* from the first work on the GPU to the last; 0: not known */
 };
 
 struct profile {
@@ -41,6 +41,7 @@ struct profile {
     double created; /* seconds since 1970 */
     double wall_seconds;
     double measured_seconds;
+    double span_seconds; /* as of a scaling */
     int exit_code;
     double memory_peak_bytes; /* 0: not seen */
     double energy_joules;

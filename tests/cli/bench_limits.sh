@@ -30,8 +30,8 @@ expect_exit 0 'a profile' "$ROOFTOP" profile --name one --scaling -- "$fake_job"
 "$ROOFTOP" profile --name of_two -- "$fake_job" spin 1.2 2>/dev/null
 "$ROOFTOP" profile -- "$fake_job" sm alloc 1G spin 1.2 >/dev/null 2>&1
 # Known figures: 95 % of the speed at 35 % of the SMs; 58 % of the SMs. Then 2 · 35 + 58 into 70.
-sqlite3 "$ROOFTOP_PROFILES" "UPDATE profile SET wall_seconds = 9.5 WHERE key = 'one';
-    UPDATE profile_scaling SET wall_seconds = CASE sm_percent WHEN 25 THEN 9.5 / 0.9 ELSE 9.5 / 1.025 END WHERE key = 'one';
+sqlite3 "$ROOFTOP_PROFILES" "UPDATE profile SET span_seconds = 9.5 WHERE key = 'one';
+    UPDATE profile_scaling SET span_seconds = CASE sm_percent WHEN 25 THEN 9.5 / 0.9 ELSE 9.5 / 1.025 END WHERE key = 'one';
     UPDATE profile_metric SET p95 = 0.58 WHERE key = 'of_two' AND metric LIKE '%coverage%'"
 expect_exit 0 'a dry run with profiles' "$ROOFTOP" bench -n profiled.ini
 expect_text out '^    in mps-limits: 19 % of the SMs \(profile one: keeps 95 % of its speed; 35 %, shrunk so that all fit\), 2 GiB \(profile one: its peak and a fifth\)$' 'the scaling curve and the peak, shrunk'

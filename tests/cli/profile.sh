@@ -42,10 +42,11 @@ expect_exit 0 "scaling" $profile --name one --scaling -- "$fake_job" alloc 1G se
 $profile export one | "$jsoncheck" scaling.# scaling.0.sm_percent scaling.2.sm_percent >values
 echo '3 25 75' >expected
 expect_same values expected "three parts of the SMs"
-$profile export one | "$jsoncheck" scaling.0.busy_seconds | grep -Eq '^0\.[1-9]'
-result $? "and how long the GPU worked in each"
+$profile export one | "$jsoncheck" span_seconds scaling.0.span_seconds | grep -Eq '^0\.[1-9][0-9]* 0\.[1-9]'
+result $? "and the time from its first work on the GPU to its last, of each"
 $profile show one >out
-expect_text out '^with 50 % of the SMs: [0-9.]+ s, the GPU at work for [0-9.]+ s of them$' "show says it too"
+expect_text out '^with 50 % of the SMs: [0-9.]+ s, [0-9.]+ s from first to last work$' "show says it too"
+expect_text out '^needs: [0-9]+ % of the SMs \(keeps 95 % of its speed\), 2 GiB \(its peak and a fifth\)$' "and what follows"
 $profile list >out
 expect_text out '^one .* alloc 1G seen 3$' "the profile of that name is replaced"
 expect_exit 0 "removing" $profile rm one

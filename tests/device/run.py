@@ -277,14 +277,13 @@ def as_markdown(step, found):
         lines = []
         for row in found:
             profile = row.get("profile") or {"scaling": []}
-            busy = ((profile.get("metrics") or {}).get("graphics_active_ratio") or {}).get("mean")
-            busy = busy and busy * profile["measured_seconds"]
-            lines.append([row["job"], row["exit"], number(profile.get("wall_seconds")), number(busy)] +
-                         [" / ".join([number(part["wall_seconds"]), number(part.get("busy_seconds"))])
+            lines.append([row["job"], row["exit"], number(profile.get("wall_seconds")),
+                          number(profile.get("span_seconds"))] +
+                         [" / ".join([number(part["wall_seconds"]), number(part.get("span_seconds"))])
                           for part in profile["scaling"]])
         widest = max([len(line) for line in lines] + [4])
-        return table(["job", "exit", "whole, s", "busy, s"] +
-                     ["%d %%: whole / busy" % p for p in (25, 50, 75)][:widest - 4], lines)
+        return table(["job", "exit", "whole, s", "on the GPU, s"] +
+                     ["%d %%: whole / on the GPU" % p for p in (25, 50, 75)][:widest - 4], lines)
     jobs = [row for row in found if "exit" in row]
     whole = [row for row in found if "seconds" in row]
     return table(["job", "exit", "expected", "outcome", "wall, s", "verified after, s", "Compute SOL", "pipe", "Memory SOL",

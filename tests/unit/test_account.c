@@ -71,6 +71,29 @@ static void what_was_not_read_is_not_charged(void **state)
     assert_null(account_word(&fixture->gpu, METRIC_BOUND));
 }
 
+static void add_work(struct account_fixture *fixture, double seconds, double active)
+{
+    sample_set(&fixture->reading.sample, METRIC_GRAPHICS_ACTIVE, active);
+    account_add(&fixture->gpu, &fixture->reading, seconds, &tree, 1);
+}
+
+static void the_span_is_from_the_first_work_to_the_last(void **state)
+{
+    struct account_fixture *fixture = *state;
+    add_work(fixture, 8, 0);
+    assert_near(account_span_seconds(&fixture->gpu), 0, 0);
+    add_work(fixture, 1, 0.5);
+    add_work(fixture, 2, 0); /* a gap of its own */
+    add_work(fixture, 1, 0.02);
+    add_work(fixture, 3, 0.001);
+    assert_near(account_span_seconds(&fixture->gpu), 4, 1e-9);
+    /* Where the driver has no such counter. */
+    sample_reset(&fixture->reading.sample, ABSENT_NOT_PROVIDED);
+    sample_set(&fixture->reading.sample, METRIC_NVML_UTILIZATION, 0.9);
+    account_add(&fixture->gpu, &fixture->reading, 1, &tree, 1);
+    assert_near(account_span_seconds(&fixture->gpu), 8, 1e-9);
+}
+
 static void memory_is_that_of_all_its_processes_at_once(void **state)
 {
     struct account_fixture *fixture = *state;
@@ -92,6 +115,7 @@ int main(void)
         TEST(energy_is_shared_by_those_who_share_the_gpu),
         TEST(a_long_job_goes_by_the_drivers_counter),
         TEST(what_was_not_read_is_not_charged),
+        TEST(the_span_is_from_the_first_work_to_the_last),
         TEST(memory_is_that_of_all_its_processes_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
