@@ -4,13 +4,14 @@
 # ROOFTOP_GOLDEN=write they are made anew, and README.md with them.
 export TZ=UTC LC_ALL=C.UTF-8 XDG_CONFIG_HOME="$scratch"
 unset ROOFTOP_SOURCE
+rooftop() {
+    "$ROOFTOP" "$@"
+}
 for file in "$SOURCE_ROOT"/docs/screens/*.txt; do
     name=$(basename "$file" .txt)
-    sed -n '1s/^\$ rooftop //p' "$file" >words
     {
         sed 1q "$file"
-        # shellcheck disable=SC2046 # a list of words
-        (cd "$SOURCE_ROOT" && "$ROOFTOP" $(cat "$scratch/words"))
+        (cd "$SOURCE_ROOT" && eval "$(sed -n '1s/^\$ //p' "$file")")
     } >made
     expect_same made "$file" "docs/screens/$name.txt is what its command prints"
 done
@@ -22,7 +23,7 @@ awk '
         text[first] = text[first] $0 "\n"
         next
     }
-    /^\$ rooftop top / && $0 in text { printf "%s", text[$0]; shown[$0] = 1; skip = 1 }
+    /^\$ rooftop / && $0 in text { printf "%s", text[$0]; shown[$0] = 1; skip = 1 }
     /^```$/ { skip = 0 }
     !skip
     END { for (name in shown) count++; exit count != 4 }
