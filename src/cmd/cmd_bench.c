@@ -141,9 +141,10 @@ static char *read_text(const char *path, size_t *ret_length)
     char *text = file ? calloc(1, MOST_JOBS_BYTES + 1) : NULL;
     *ret_length = text ? fread(text, 1, MOST_JOBS_BYTES, file) : 0;
     if (text && ferror(file)) {
+        int error = errno;
         free(text);
         text = NULL;
-        errno = EIO;
+        errno = error;
     }
     if (file)
         fclose(file);
@@ -179,9 +180,18 @@ const struct command command_bench = {
     .summary = "Run your jobs exclusive, time-sliced, under MPS and MIG, and compare",
     .operands = "JOBS.ini",
     .options = options,
-    .more = "The same jobs run in each mode several times, and the GPU is measured meanwhile. An\n"
-            "interrupted bench goes on with the same command.\n\n"
-            "  rooftop bench --dry-run jobs.ini\n"
-            "  rooftop bench jobs.ini && rooftop report jobs.bench\n",
+    .more =
+        "The same jobs run in each mode several times, and the GPU is measured meanwhile. An\n"
+        "interrupted bench goes on with the same command. rooftop-bench(1) has all that may stand\n"
+        "in JOBS.ini; this is one for two trainings and a server:\n\n"
+        "  [bench]\n"
+        "  modes = exclusive, time-slicing, mps-equal\n"
+        "  [train]\n"
+        "  command = python train.py\n"
+        "  count = 2\n"
+        "  [serve]\n"
+        "  command = ./replay-requests.sh\n\n"
+        "  rooftop bench --dry-run jobs.ini\n"
+        "  rooftop bench jobs.ini && rooftop report jobs.bench\n",
     .run = run,
 };

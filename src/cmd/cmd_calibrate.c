@@ -416,6 +416,11 @@ static int run(const struct command *command, int argc, char **argv)
         if (code != EXIT_DONE)
             return code;
     }
+    const char *source =
+        settings.watch.source ? settings.watch.source : secure_getenv("ROOFTOP_SOURCE");
+    const struct counter_ops *ops = counter_source(source ? source : "auto");
+    if (ops && !ops->live)
+        return usage_error(command, "--source: a recording cannot be calibrated");
     /* CUPTI's counters draw power, and hold the work up for a moment when they begin. */
     if (!settings.watch.clock)
         settings.watch.clock = settings.verify ? "continuous" : "off";
@@ -424,10 +429,7 @@ static int run(const struct command *command, int argc, char **argv)
         return run_error(command, "%s", strerror(errno));
     int code = watch_open(command, &settings.watch, INTERVAL, &session.monitor);
     if (code == EXIT_DONE) {
-        if (monitor_counter(session.monitor)->ops->live)
-            code = calibrate_all(&session);
-        else
-            code = usage_error(command, "--source: a recording cannot be calibrated");
+        code = calibrate_all(&session);
         monitor_close(session.monitor);
     }
     close(session.signals);

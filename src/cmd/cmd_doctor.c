@@ -426,6 +426,8 @@ const struct command command_doctor = {
     .operands = "",
     .options = options,
     .more = "It ends with 0 where all is well, 1 where there is something to mend, and 3 where\n"
-            "there is no GPU or no permission.\n",
+            "there is no GPU or no permission.\n\n"
+            "  rooftop doctor\n"
+            "  rooftop doctor --format json | jq -r '.sections[].findings[].advice // empty'\n",
     .run = run,
 };

@@ -147,6 +147,8 @@ const struct command command_list = {
     .operands = "",
     .options = options,
     .more = "GPU is the index as nvidia-smi counts, and GPU/INSTANCE for a MIG instance. CUDA is\n"
-            "the index as CUDA counts by default, fastest first.\n",
+            "the index as CUDA counts by default, fastest first.\n\n"
+            "  rooftop list\n"
+            "  rooftop list --format json | jq -r '.gpus[].uuid'\n",
     .run = run,
 };

@@ -30,7 +30,9 @@ static int run(const struct command *command, int argc, char **argv)
     if (silent)
         run_error(command, "%u recorder%s did not answer", silent, silent == 1 ? "" : "s");
     if (taken == 0)
-        return silent ? EXIT_FAILED : run_error(command, "no recorder of yours is running here");
+        return silent ? EXIT_FAILED
+                      : run_error(command, "no recorder of yours is running here: begin with "
+                                           "`rooftop record`, or r in `rooftop top`");
     printf("%u recorder%s took the mark '%s'\n", taken, taken == 1 ? "" : "s", mark.name);
     return silent ? EXIT_FAILED : EXIT_DONE;
 }
@@ -40,6 +42,8 @@ const struct command command_mark = {
     .summary = "Set a mark in the recordings that are being made",
     .operands = "NAME",
     .options = options,
-    .more = "Reaches every rooftop of this user on this host that is recording.\n",
+    .more = "Reaches every rooftop of this user on this host that is recording.\n\n"
+            "  rooftop record -o run.roof -- ./train.sh &\n"
+            "  rooftop mark 'epoch 2'\n",
     .run = run,
 };

@@ -49,6 +49,7 @@ const struct command command_release = {
     .operands = "",
     .options = options,
     .more = "A profiler such as Nsight Compute can then have them. Rooftop goes on with what it\n"
-            "reads without them, and takes them again by itself.\n",
+            "reads without them, and takes them again by itself.\n\n"
+            "  rooftop release --for 5m && ncu ./job\n",
     .run = run,
 };

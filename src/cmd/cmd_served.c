@@ -138,24 +138,29 @@ static void adopt_load(struct served_case *found, const struct settings *setting
                                              : 1;
 }
 
-/* A case for each GPU, as if the model ran on it alone. */
-static int make_cases_of_config(const struct command *command, const struct settings *settings,
-                                const struct monitor *monitor, struct served_case *cases,
-                                size_t *ret_count)
+static int read_config(const struct command *command, const struct settings *settings,
+                       struct served_case *ret)
 {
-    struct served_case found = {.has_model = true, .tokens_per_second = NAN};
-    if (model_read(settings->config, &found.model, found.no_model, sizeof(found.no_model)) < 0)
-        return usage_error(command, "%s: %s", settings->config, found.no_model);
-    server_state_reset(&found.state);
-    snprintf(found.state.model, sizeof(found.state.model), "%s", settings->config);
-    adopt_load(&found, settings);
-    for (size_t i = 0; i < monitor_count(monitor) && i < MOST_SERVERS; i++) {
-        cases[i] = found;
+    *ret = (struct served_case){.has_model = true, .tokens_per_second = NAN};
+    if (model_read(settings->config, &ret->model, ret->no_model, sizeof(ret->no_model)) < 0)
+        return usage_error(command, "--config: %s: %s", settings->config, ret->no_model);
+    server_state_reset(&ret->state);
+    snprintf(ret->state.model, sizeof(ret->state.model), "%s", settings->config);
+    adopt_load(ret, settings);
+    return EXIT_DONE;
+}
+
+/* A case for each GPU, as if the model ran on it alone. */
+static size_t make_cases_of_config(const struct served_case *config, const struct monitor *monitor,
+                                   struct served_case *cases)
+{
+    size_t count = util_min(monitor_count(monitor), MOST_SERVERS);
+    for (size_t i = 0; i < count; i++) {
+        cases[i] = *config;
         add_gpu(&cases[i], monitor, i);
         find_rates(&cases[i], monitor_device(monitor, i));
-        *ret_count = i + 1;
     }
-    return EXIT_DONE;
+    return count;
 }
 
 /* All of the weights without their shape, where the server tells no more. */
@@ -279,42 +284,44 @@ static int print(const struct command *command, const struct settings *settings,
     return code;
 }
 
+/* `config` is NULL where servers are to be found. */
 static int show(const struct command *command, const struct settings *settings,
-                struct monitor *monitor)
+                const struct served_case *config, struct monitor *monitor)
 {
-    if (!settings->config && !monitor_counter(monitor)->ops->live)
+    if (!config && !monitor_counter(monitor)->ops->live)
         return usage_error(command, "no server runs in a recording: give the model with --config");
     int code = settings->from ? watch_seek(command, monitor, settings->from) : EXIT_DONE;
     if (code == EXIT_DONE)
         code = wait_for_frame(command, monitor);
     if (code != EXIT_DONE)
         return code;
-    size_t count = 0;
     CLEANUP_FREE struct holders *holders = calloc(1, sizeof(*holders));
     CLEANUP_FREE struct server *servers = calloc(MOST_SERVERS, sizeof(*servers));
     CLEANUP_FREE struct served_case *cases = calloc(MOST_SERVERS, sizeof(*cases));
     if (!holders || !servers || !cases)
         return run_error(command, "%s", strerror(ENOMEM));
-    if (settings->config)
-        code = make_cases_of_config(command, settings, monitor, cases, &count);
-    else
-        count = make_cases_of_servers(settings, monitor, holders, servers, cases);
-    return code == EXIT_DONE ? print(command, settings, cases, count) : code;
+    size_t count = config ? make_cases_of_config(config, monitor, cases)
+                          : make_cases_of_servers(settings, monitor, holders, servers, cases);
+    return print(command, settings, cases, count);
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct settings settings = {.format = "text"};
+    struct settings settings = {.format = "text", .batch = NAN, .context = NAN, .prompt = NAN};
     enum options_result result = options_parse_all(command, argc, argv, &settings);
     if (result != OPTIONS_GO)
         return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
-    if (settings.batch < 0 || settings.context < 0 || settings.prompt < 0)
+    if (settings.batch <= 0 || settings.context <= 0 || settings.prompt <= 0)
         return usage_error(command, "--batch, --context and --prompt are above 0");
-    struct monitor *monitor;
-    int code = watch_open(command, &settings.watch, USUAL_INTERVAL, &monitor);
+    struct served_case config;
+    int code = settings.config ? read_config(command, &settings, &config) : EXIT_DONE;
     if (code != EXIT_DONE)
         return code;
-    code = show(command, &settings, monitor);
+    struct monitor *monitor;
+    code = watch_open(command, &settings.watch, USUAL_INTERVAL, &monitor);
+    if (code != EXIT_DONE)
+        return code;
+    code = show(command, &settings, settings.config ? &config : NULL, monitor);
     monitor_close(monitor);
     return code;
 }

@@ -196,6 +196,7 @@ const struct command command_slots = {
     .summary = "Show which jobs hold how much of which GPU",
     .operands = "",
     .options = options,
-    .more = "",
+    .more = "  rooftop slots\n"
+            "  rooftop slots --format json | jq '.gpus[].free_sm_percent'\n",
     .run = run,
 };

@@ -226,6 +226,9 @@ const struct command command_top = {
     .operands = "",
     .options = options,
     .more = "Press F1 for the keys; rooftop-top(1) has them too. Settings that F2 saves are in\n"
-            "$XDG_CONFIG_HOME/rooftop/top.ini.\n",
+            "$XDG_CONFIG_HOME/rooftop/top.ini.\n\n"
+            "  rooftop top --gpu 0,1 --mode waterfall\n"
+            "  rooftop top --source replay:run.roof --from 'epoch 2'\n"
+            "  rooftop top --once --size 120x40 > screen.txt\n",
     .run = run,
 };

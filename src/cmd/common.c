@@ -4,10 +4,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "counter/sampler.h"
 
 /* The hardware counters advance each 0.1 s: a shorter interval would be empty every other time. */
 static const double SHORTEST_INTERVAL = 0.1;
@@ -44,6 +46,9 @@ int watch_open(const struct command *command, const struct watch_options *option
         return usage_error(command,
                            "--interval: %g s is too short: the GPU's counters advance each %g s",
                            options->interval, SHORTEST_INTERVAL);
+    if (options->interval > SAMPLER_LONGEST_INTERVAL)
+        return usage_error(command, "--interval: %g s is too long: a day at most",
+                           options->interval);
     struct monitor_config config = {
         .source = options->source,
         .gpus = options->gpus,
@@ -52,7 +57,13 @@ int watch_open(const struct command *command, const struct watch_options *option
     };
     struct counter_failure failure;
     int r = monitor_open(ret, &config, &failure);
-    return r < 0 ? watch_failed(command, r, &failure) : EXIT_DONE;
+    if (r == 0)
+        return EXIT_DONE;
+    const char *usual = options->source ? NULL : secure_getenv("ROOFTOP_SOURCE");
+    int code = watch_failed(command, r, &failure);
+    if (usual && usual[0])
+        fprintf(stderr, "the source is that of ROOFTOP_SOURCE, %s\n", usual);
+    return code;
 }
 
 static bool find_mark(const struct counter *counter, const char *name, size_t length,

@@ -51,15 +51,15 @@ static bool takes_command(const struct command *command)
 static bool takes_file(const struct command *command)
 {
     return takes_command(command) || strstr(command->operands, "FILE") ||
-           strstr(command->operands, "RECORDING");
+           strstr(command->operands, "RESULT") || strstr(command->operands, ".ini");
 }
 
-/* bash */
-
-static void bash_command_name(struct strbuf *out, const struct command *command)
+static void add_command_name(struct strbuf *out, const struct command *command)
 {
     strbuf_printf(out, " %s", command->name);
 }
+
+/* bash */
 
 static void bash_option_name(struct strbuf *out, const struct command *command,
                              const struct option_row *row)
@@ -115,13 +115,16 @@ void completion_bash(struct strbuf *out)
                 "    COMPREPLY=()\n"
                 "    if [[ $COMP_CWORD -eq 1 && $current != -* ]]; then\n"
                 "        COMPREPLY=($(compgen -W '");
-    each_command(out, bash_command_name);
+    each_command(out, add_command_name);
     strbuf_puts(out, " help' -- \"$current\"))\n"
                      "        return\n"
                      "    fi\n"
                      "    [[ $command != -* ]] || command=top\n"
                      "    case $command in\n");
     each_command(out, bash_case);
+    strbuf_puts(out, "    help) words='");
+    each_command(out, add_command_name);
+    strbuf_puts(out, "' ;;\n");
     /* A word with a colon in it comes in three words: what stands behind it is a file's name. */
     strbuf_puts(out, "    esac\n"
                      "    [[ $previous != : && $current != : ]] || { words=; files=yes; }\n"
@@ -215,6 +218,7 @@ void completion_zsh(struct strbuf *out)
                      "    fi\n"
                      "    case $command in\n");
     each_command(out, zsh_case);
+    strbuf_puts(out, "    help) _describe command names ;;\n");
     strbuf_puts(out, "    esac\n"
                      "}\n"
                      "[[ $funcstack[1] != _rooftop ]] || _rooftop \"$@\"\n");
@@ -267,4 +271,7 @@ void completion_fish(struct strbuf *out)
 {
     strbuf_puts(out, "# fish completion of rooftop, made by 'rooftop reference completion-fish'\n");
     each_command(out, fish_command);
+    strbuf_puts(out, "complete -c rooftop -n '__fish_seen_subcommand_from help' -f -a '");
+    each_command(out, add_command_name);
+    strbuf_puts(out, "'\n");
 }

@@ -16,15 +16,29 @@ static void print_overview(FILE *out)
     fputs("\n'rooftop COMMAND --help' tells more. Without a command: top.\n", out);
 }
 
+/* `name` is NULL for the overview. */
+static int help(const char *name)
+{
+    const struct command *command = name ? command_by_name(name) : NULL;
+    if (name && !command) {
+        fprintf(stderr, "rooftop help: there is no command '%s'\n\n", name);
+        print_overview(stderr);
+        return EXIT_USAGE;
+    }
+    if (command)
+        options_print_help(command);
+    else
+        print_overview(stdout);
+    return EXIT_DONE;
+}
+
 int main(int argc, char **argv)
 {
     setlocale(LC_ALL, "");
     setlocale(LC_NUMERIC, "C");
     const char *name = argc > 1 ? argv[1] : "top";
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        print_overview(stdout);
-        return EXIT_DONE;
-    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+        return help(argc > 2 ? argv[2] : NULL);
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
         name = "version";
     bool options_only = argc > 1 && name[0] == '-';

@@ -117,7 +117,7 @@ static void make_tables(const struct command *command, struct getopt_tables *tab
                 *letter++ = ':';
         }
     }
-    tables->longs[count] = (struct option){.name = "help", .val = 'h'};
+    tables->longs[count] = (struct option){.name = option_help.name, .val = 'h'};
     *letter = 'h';
 }
 
@@ -131,6 +131,20 @@ static const struct option_row *row_of(const struct command *command, int value)
     return NULL;
 }
 
+/* What getopt_long() made of it is in optopt: a letter, the value of a long option, or 0. */
+static void refuse(const struct command *command, char **argv, bool lacks_argument)
+{
+    const char *given = optind > 0 ? argv[optind - 1] : "";
+    if (lacks_argument)
+        usage_error(command, "%s needs an argument", given);
+    else if (optopt >= 256)
+        usage_error(command, "--%s takes no argument", row_of(command, optopt)->name);
+    else if (optopt > 0 && optopt != option_help.letter)
+        usage_error(command, "there is no option -%c", optopt);
+    else
+        usage_error(command, "there is no option %s", given);
+}
+
 enum options_result options_parse(const struct command *command, int argc, char **argv,
                                   void *settings, int *ret_operands)
 {
@@ -142,14 +156,12 @@ enum options_result options_parse(const struct command *command, int argc, char 
         int value = getopt_long(argc, argv, tables.letters, tables.longs, NULL);
         if (value == -1)
             break;
-        const char *given = optind > 0 ? argv[optind - 1] : "";
         if (value == 'h') {
             options_print_help(command);
             return OPTIONS_STOP;
         }
         if (value == '?' || value == ':') {
-            usage_error(command, value == ':' ? "%s needs an argument" : "there is no option %s",
-                        given);
+            refuse(command, argv, value == ':');
             return OPTIONS_WRONG;
         }
         const struct option_row *row = row_of(command, value);

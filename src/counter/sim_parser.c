@@ -17,7 +17,7 @@ int sim_refuse(struct sim_parser *parser, const char *format, ...)
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     snprintf(parser->failure->reason, sizeof(parser->failure->reason), "%.100s:%u: %s",
-             parser->name, parser->line, what);
+             parser->name, parser->line ? parser->line : 1, what);
     return -EINVAL;
 }
 

@@ -111,6 +111,8 @@ static int set_clock(struct monitor *monitor, struct counter_failure *failure)
         return 0;
     if (counter->ops->set_clock)
         return counter->ops->set_clock(counter, monitor->clock);
+    if (monitor->clock == CLOCK_OFF)
+        return 0;
     snprintf(failure->reason, sizeof(failure->reason),
              "the source %s does not read CUPTI's counters", counter->ops->name);
     snprintf(failure->advice, sizeof(failure->advice), "leave --clock out, or use --source auto");

@@ -200,7 +200,7 @@ static int explain(int code, const char *path, char *why, size_t why_size)
 {
     int r = database_error(code);
     if ((code & 0xff) == SQLITE_NOTADB)
-        snprintf(why, why_size, "%s: this is no recording", path);
+        snprintf(why, why_size, "%s: this is no file of Rooftop", path);
     else if ((code & 0xff) == SQLITE_CORRUPT)
         snprintf(why, why_size, "%s: the file is damaged", path);
     else if ((code & 0xff) == SQLITE_BUSY)

@@ -252,9 +252,10 @@ enum run_result run_job(const struct run_options *options, struct account *ret,
     run_block_signals();
     run_restore_modes(run);
     int r = gpus_open(&run->monitor, options->source, options->gpus, options->clock, failure);
-    enum run_result result = r == -EINVAL ? RUN_WRONG
-                             : r < 0      ? run_plainly(run, failure)
-                                          : run_on_gpus(run, failure);
+    bool wrong = r == -EINVAL || r == -ENOENT || r == -EISDIR;
+    enum run_result result = wrong   ? RUN_WRONG
+                             : r < 0 ? run_plainly(run, failure)
+                                     : run_on_gpus(run, failure);
     if (ret->begin > 0) {
         ret->wall_seconds = clock_monotonic() - ret->begin;
         ret->waited_seconds = ret->begin - since;

@@ -6,7 +6,7 @@
 #include "base/xml.h"
 
 enum {
-    WIDTH = 760,
+    WIDTH = 960,
     LABEL_WIDTH = 96,
     BAR_LEFT = LABEL_WIDTH + 12,
     BAR_WIDTH = 440,

@@ -16,6 +16,9 @@ expect_exit 2 'no file' "$ROOFTOP" bench
 expect_exit 2 'a file that is not there' "$ROOFTOP" bench none.ini
 expect_text err 'none.ini: No such file' 'is named'
 printf '[a]\ncommand = true\ncuont = 2\n' >wrong.ini
+mkdir folder
+expect_exit 2 'a folder for jobs' "$ROOFTOP" bench folder
+expect_text err '^rooftop bench: folder: Is a directory' 'is named'
 expect_exit 2 'an unknown key' "$ROOFTOP" bench wrong.ini
 expect_text err "wrong.ini:3: \[a\] knows no key 'cuont'" 'is named with its line'
 

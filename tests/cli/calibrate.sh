@@ -244,4 +244,9 @@ expect_exit 0 "a check of healthy ones" "$ROOFTOP" ceilings --check --source sim
 printf '%s\n' "GPU 3 was not measured yet: run 'rooftop calibrate'." "Nothing that was measured has become slower." >expected
 expect_same out expected "names those that were not measured"
 
+for how in '' --verify; do
+    expect_exit 2 "a recording with '$how'" "$ROOFTOP" calibrate $how --source "replay:$SOURCE_ROOT/data/h200.roof"
+    expect_text err '^rooftop calibrate: --source: a recording cannot be calibrated' "is refused as one"
+done
+
 finish

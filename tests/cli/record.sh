@@ -96,6 +96,7 @@ expect_exit 1 "--marks with a file that never came" \
 expect_text err 'never.jsonl: No such file' "names it"
 
 expect_exit 1 "a mark without a recorder" "$ROOFTOP" mark lonely
+expect_text err 'begin with `rooftop record`' "says how to have one"
 expect_text err 'no recorder' "says so"
 expect_exit 2 "a mark without a name" "$ROOFTOP" mark
 expect_exit 2 "a mark with an empty name" "$ROOFTOP" mark ''

@@ -35,6 +35,14 @@ if command -v bash >/dev/null; then
     (cat commands; echo help) | sort >expected
     complete_words rooftop '' >offered
     expect_same offered expected "bash offers the commands"
+    sort commands >expected
+    complete_words rooftop help '' >offered
+    expect_same offered expected "bash offers the commands behind help"
+    touch file.ini
+    for command in bench report roi; do
+        complete_words rooftop $command fil | grep -qx file.ini
+        result $? "bash offers files to $command"
+    done
     while read -r command; do
         options_of "$command" >expected
         complete_words rooftop "$command" -- >offered

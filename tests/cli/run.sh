@@ -29,6 +29,10 @@ expect_exit 2 "limited on two GPUs" $run --mem 4G --gpus 2 -- touch ran
 [ ! -e ran ]
 result $? "neither was run"
 
+expect_exit 2 "a source that is not there" $run --source sim:none.sim -- touch ran
+[ ! -e ran ]
+result $? "is no reason to run without"
+
 # Without a GPU.
 export ROOFTOP_RUNTIME_DIR="$scratch/alone" ROOFTOP_NVML=/not/there ROOFTOP_SOURCE=nvml
 mkdir alone

@@ -57,6 +57,10 @@ expect_text err 'no server runs in a recording: give the model with --config' "a
 expect_exit 2 "a config.json that is none" "$ROOFTOP" served --source "replay:$recording" --config answers/metrics
 expect_text err 'answers/metrics: it is not a JSON object' "is named"
 
+expect_exit 2 "a model that is not there, on a host without a GPU" \
+    env ROOFTOP_NVML=/not/there "$ROOFTOP" served --config none.json
+expect_text err '^rooftop served: --config: none\.json: No such file' "is what is said"
+expect_exit 2 "no request at once" "$ROOFTOP" served --source "replay:$recording" --batch 0
 expect_exit 2 "a file that is not there" "$ROOFTOP" served --source "replay:$recording" --config none.gguf
 expect_text err 'none\.gguf: No such file' "is named"
 expect_exit 0 "a GGUF file" "$ROOFTOP" served --source "replay:$recording" \

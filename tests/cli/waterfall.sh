@@ -22,6 +22,12 @@ expect_same text "$SOURCE_ROOT/tests/golden/waterfall.txt" "two waterfalls as te
 expect_exit 0 "a drawing" waterfall --format svg
 cp out drawing
 expect_same drawing "$SOURCE_ROOT/tests/golden/waterfall.svg" "two waterfalls as a drawing"
+# The small print has 6.8 pixels for each letter; fonts without serifs take up to 6.5.
+sed -n 's/^<text x="\([0-9]*\)" .* font-size="11" [^>]*>\(.*\)<.text>$/\1 \2/p' drawing |
+    awk '{ left = $1; sub(/^[0-9]* /, ""); if (left + 6.8 * length > 976) print }' >too_long
+expect_same too_long /dev/null "its longest remark fits"
+grep -q 'width="992"' drawing
+result $? "into its width"
 expect_exit 0 "JSON" waterfall --format json --gpu 0
 "$jsoncheck" gpus.0.clock_known gpus.0.achieved_ratio gpus.0.steps.3.lost_ratio <out >values
 echo 'true 0.24 0.0266667' >expected

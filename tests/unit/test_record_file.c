@@ -41,7 +41,7 @@ static void refuses_what_is_no_recording(void **state)
     for (int i = 0; i < 1000; i++)
         fprintf(file, "this is no database\n");
     fclose(file);
-    expect_refusal(folder, -EBADMSG, "this is no recording");
+    expect_refusal(folder, -EBADMSG, "this is no file of Rooftop");
     assert_int_equal(unlink(folder->file), 0);
     alter(folder, "CREATE TABLE sample (time, gpu)");
     expect_refusal(folder, -EBADMSG, "no recording of Rooftop");

@@ -185,7 +185,7 @@ static void names_the_line_that_is_wrong(void **state)
         const char *text;
         const char *message; /* a part of it */
     } cases[] = {
-        {"", "f:0: the file is over; expected end SECONDS"},
+        {"", "f:1: the file is over; expected end SECONDS"},
         {DEVICE "at 0\n", "expected end SECONDS"},
         {"at 0\n", "f:1: no device yet"},
         {"gpu 0 lost\n", "f:1: 'gpu' comes after the first 'at SECONDS'"},
