@@ -152,6 +152,12 @@ static int report(const struct command *command, int r)
                            "TERM='%s' shows no screen: use --once for one as text, 'rooftop stat' "
                            "for lines, or\nTERM=xterm where the terminal can do more",
                            terminal ? terminal : "");
+    if (r == -ENOPKG)
+        return run_error(command,
+                         "terminfo describes no terminal here, neither '%s' nor xterm: install "
+                         "ncurses-base (Debian,\nFedora) or ncurses-terminfo-base (Alpine); "
+                         "--once and 'rooftop stat' need none",
+                         terminal ? terminal : "");
     return r < 0 ? run_error(command, "%s", strerror(-r)) : EXIT_DONE;
 }
 

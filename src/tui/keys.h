@@ -26,9 +26,7 @@ enum input_code {
     INPUT_DOUBLE_CLICK,
     INPUT_WHEEL_UP,
     INPUT_WHEEL_DOWN,
-    INPUT_FUNCTION,                               /* F1 is INPUT_FUNCTION + 1 */
-    INPUT_LIGHT_BACKGROUND = INPUT_FUNCTION + 16, /* the terminal's answer */
-    INPUT_DARK_BACKGROUND,
+    INPUT_FUNCTION, /* F1 is INPUT_FUNCTION + 1 */
 };
 
 #define INPUT_F(n) (INPUT_FUNCTION + (n))

@@ -1,5 +1,4 @@
-/* The terminal: shows cells, writing only what has changed, and reads keys and the mouse. It needs
- * neither a library nor a database of terminals, but one that knows the sequences of ECMA-48. */
+/* The terminal, through ncurses: shows cells, and reads keys and the mouse. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,13 +12,14 @@
 struct screen;
 
 /* Takes over the terminal on standard input and output. Returns 0; -ENOTTY where it is none;
- * -ENOTSUP where its type ($TERM) says that it can show no screen. */
+ * -ENOTSUP where its type ($TERM) says that it can show no screen; -ENOPKG where terminfo, which
+ * describes terminals, has neither that type nor any usual one. */
 MUST_CHECK int screen_open(struct screen **ret, const struct prefs *prefs);
 /* Gives the terminal back as it was. */
 void screen_close(struct screen *screen);
 /* Stops the program as Ctrl-Z does, the terminal as it was, until the shell lets it go on; SIGTSTP
- * is blocked. Returns 0 or −errno. */
-MUST_CHECK int screen_suspend(struct screen *screen);
+ * is blocked. */
+void screen_suspend(struct screen *screen);
 
 void screen_size(const struct screen *screen, int *ret_width, int *ret_height);
 /* After the terminal's size has changed. */

@@ -397,11 +397,9 @@ static void on_input(void *context, uint32_t events)
 static void on_signal(void *context, int signal)
 {
     struct top *top = context;
-    if (signal == SIGTSTP) {
-        int r = screen_suspend(top->screen);
-        if (r < 0)
-            fail(top, r);
-    } else if (signal == SIGWINCH)
+    if (signal == SIGTSTP)
+        screen_suspend(top->screen);
+    else if (signal == SIGWINCH)
         screen_resized(top->screen);
     else {
         loop_stop(top->loop, 0);

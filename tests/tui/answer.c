@@ -145,6 +145,16 @@ static void is_not_asked(char **argv)
     unsetenv("COLORFGBG");
 }
 
+static int count_of(const char *text, const char *word)
+{
+    int times = 0;
+    while ((text = strstr(text, word))) {
+        text++;
+        times++;
+    }
+    return times;
+}
+
 /* The kernel does not stop a program that no shell could let go on. */
 static void is_stopped(char **argv)
 {
@@ -155,6 +165,19 @@ static void is_stopped(char **argv)
     check(wait_for_after(here, "\x1b[?1049l"), "Ctrl-Z gives the terminal back");
     check(wait_for_after(here, "\x1b[?1049h"), "and takes it again");
     check(wait_for_after(here, "rooftop"), "and draws all");
+    type("2");
+    check(wait_for("[waterfall]"), "keys work");
+    check(count_of(&output[here], "\x1b[?1049l") == 1, "and it was given back once");
+    quit("and it ends");
+}
+
+static void is_clicked(char **argv)
+{
+    start(argv);
+    check(wait_for("\x1b[?1006;1000h"), "the mouse is asked for");
+    wait_for("pipes");
+    type("\x1b[<0;28;1M\x1b[<0;28;1m");
+    check(wait_for("[pipes]"), "a click on a mode shows it");
     quit("and it ends");
 }
 
@@ -177,6 +200,7 @@ int main(int argc, char **argv)
     does_not_answer(&argv[1]);
     is_not_asked(&argv[1]);
     is_stopped(&argv[1]);
+    is_clicked(&argv[1]);
     printf("1..%d\n", count);
     return failures > 0;
 }

@@ -28,25 +28,27 @@ static unsigned long draw(unsigned long below)
 }
 
 static const char *const keys[] = {
-    "1",         "2",         "3",      "4",        "5",       "\r",          "z",
-    "p",         "\x1b",      " ",      "[",        "]",       "{",           "}",
-    "m",         "n",         "b",      "r",        "t",       "M",           "P",
-    "T",         "N",         "I",      "+",        "/",       "k",           "h",
-    "?",         "S",         "\t",     "\x7f",     "\x0c",    "y",           "x",
-    "\xc3\xa9",  "\xff",      "\x1b[A", "\x1b[B",   "\x1b[C",  "\x1b[D",      "\x1bOA",
-    "\x1bOB",    "\x1bOC",    "\x1bOD", "\x1b[5~",  "\x1b[6~", "\x1bOH",      "\x1bOF",
-    "\x1b[1;2D", "\x1b[1;2C", "\x1bOP", "\x1bOQ",   "\x1bOR",  "\x1bOS",      "\x1b[15~",
-    "\x1b[17~",  "\x1b[20~",  "u",      "\x1b[<0;", "\x1b[M",  "\x1b]11;#\a",
+    "1",         "2",         "3",      "4",         "5",       "\r",          "z",
+    "p",         "\x1b",      " ",      "[",         "]",       "{",           "}",
+    "m",         "n",         "b",      "r",         "t",       "M",           "P",
+    "T",         "N",         "I",      "+",         "/",       "k",           "h",
+    "?",         "S",         "\t",     "\x7f",      "\x0c",    "y",           "x",
+    "\xc3\xa9",  "\xff",      "\x1b[A", "\x1b[B",    "\x1b[C",  "\x1b[D",      "\x1bOA",
+    "\x1bOB",    "\x1bOC",    "\x1bOD", "\x1b[5~",   "\x1b[6~", "\x1bOH",      "\x1bOF",
+    "\x1b[1;2D", "\x1b[1;2C", "\x1bOP", "\x1bOQ",    "\x1bOR",  "\x1bOS",      "\x1b[15~",
+    "\x1b[17~",  "\x1b[20~",  "u",      "\x1b[<0;z", "\x1b[M",  "\x1b]11;#\a",
 };
 
 static void type_something(const struct terminal *terminal)
 {
-    char mouse[32];
+    char mouse[64];
     const char *text = keys[draw(ARRAY_SIZE(keys))];
     if (draw(12) == 0) {
         static const unsigned buttons[] = {0, 64, 65};
-        snprintf(mouse, sizeof(mouse), "\x1b[<%u;%lu;%luM", buttons[draw(3)], 1 + draw(250),
-                 1 + draw(80));
+        unsigned button = buttons[draw(3)];
+        unsigned long x = 1 + draw(250), y = 1 + draw(80);
+        snprintf(mouse, sizeof(mouse), "\x1b[<%u;%lu;%luM\x1b[<%u;%lu;%lum", button, x, y, button,
+                 x, y);
         text = mouse;
     }
     terminal_type(terminal, text, strlen(text));

@@ -30,13 +30,21 @@ mux() {
 open_screen() {
     width=$1 height=$2
     shift 2
+    open_terminal "$width" "$height" "env ${setting:-} $ROOFTOP top $*; echo \$? >$scratch/code; sleep 600"
+}
+
+# open_shell WIDTH HEIGHT: a shell that can stop programs and let them go on.
+open_shell() {
+    open_terminal "$1" "$2" "sh -i"
+}
+
+open_terminal() {
     mux kill-server 2>/dev/null
     # A server that is about to end would still take the next session.
     tmux_count=$((tmux_count + 1))
     tmux_socket=rooftop-test-$$-$tmux_count
     rm -f code
-    mux -f /dev/null new-session -d -x "$width" -y "$height" \
-        "env ${setting:-} $ROOFTOP top $*; echo \$? >$scratch/code; sleep 600"
+    mux -f /dev/null new-session -d -x "$1" -y "$2" "$3"
 }
 
 screen() {

@@ -85,13 +85,12 @@ result $? "neither white nor black is drawn, which the background may be"
 result $? "has other colours"
 setting=
 
-# No database of terminals is needed.
-setting="TERM=xterm-of-tomorrow TERMINFO=/nonexistent"
+setting="TERM=xterm-of-tomorrow"
 open_screen 80 24 --source "$one" --from 7 --paused
 wait_for 'compute-bound' "an unknown terminal is taken for one like all others"
 mux capture-pane -p -e >coloured
-grep -q "$(printf '\033')\[\([0-9;]*;\)*3[0-7]" coloured
-result $? "with eight colours"
+grep -q "$(printf '\033')\[\([0-9;]*;\)*38;5" coloured
+result $? "with 256 colours"
 setting="TERM=vt220"
 open_screen 80 24 --source "$one" --from 7 --paused
 wait_for 'compute-bound' "a terminal without colours"
@@ -104,7 +103,37 @@ for type in dumb '' unknown; do
     wait_exit 2 "TERM='$type' shows no screen"
     wait_for "shows no screen: use --once" "and says what does"
 done
+cat >without_terminfo <<'END'
+for folder in /etc/terminfo /lib/terminfo /usr/lib/terminfo /usr/share/terminfo "$HOME/.terminfo"; do
+    [ ! -d "$folder" ] || mount -t tmpfs none "$folder" || exit 99
+done
+exec "$@"
+END
+if unshare -rm sh without_terminfo true 2>/dev/null; then
+    setting="unshare -rm sh $scratch/without_terminfo"
+    open_screen 80 24 --source "$one"
+    wait_exit 1 "where no terminal is described it ends with 1"
+    wait_for 'install ncurses-base' "and says what to install"
+else
+    skip "no terminfo" "folders cannot be hidden here"
+fi
 setting=
+
+# Under a shell that can stop it.
+open_shell 80 24
+press "$ROOFTOP top --source $one --from 7 --paused" Enter
+wait_for 'compute-bound' "started from a shell"
+press C-z
+wait_for 'Stopped' "Ctrl-Z stops it, and the shell goes on"
+! grep -q 'compute-bound' screen
+result $? "on its own screen"
+press fg Enter
+wait_for 'compute-bound' "fg shows it again"
+press 2
+wait_for '\[waterfall\]' "and keys work"
+press q
+press 'echo it was $?' Enter
+wait_for '^it was 0' "it ends in order"
 
 open_screen 100 30 --source "$eight" --from 5 --paused
 wait_for 'python job0' "the processes are shown"
