@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sol/sol.h"
 #include "tui/chart.h"
@@ -142,6 +143,30 @@ static void draw_times(const struct panel_data *data, struct rect rect)
     cells_text_right(cells, rect.x, rect.y, rect.width, STYLE_DIM, past ? "here" : "now");
 }
 
+/* Bytes of the words that both names begin with. */
+static size_t shared_words(const char *name, const char *before)
+{
+    size_t shared = 0;
+    for (size_t i = 0; name[i] && name[i] == before[i]; i++)
+        if (strchr("-_./: ", name[i]))
+            shared = i + 1;
+    return shared;
+}
+
+/* Cut where there is no room, and then without the words that the mark before it has too. */
+static void draw_mark_name(struct cells *cells, int x, int y, int room, const struct mark *mark,
+                           const struct mark *before)
+{
+    size_t shared = before ? shared_words(mark->name, before->name) : 0;
+    if (shared > 0 && cells_text_width(cells, mark->name) > room) {
+        cells_put(cells, x, y, cells_glyph(cells, GLYPH_ELLIPSIS), STYLE_DIM);
+        x++;
+        room--;
+    } else
+        shared = 0;
+    cells_text_cut(cells, x, y, room, STYLE_DIM, &mark->name[shared]);
+}
+
 /* A line for each mark, and its name in the row of the times where there is room before the next
  * mark; the name of the span that the chart begins in stands first. Returns how many there are. */
 static size_t draw_marks(const struct panel_data *data, struct rect rect,
@@ -163,10 +188,12 @@ static size_t draw_marks(const struct panel_data *data, struct rect rect,
                    cells_glyph(cells, GLYPH_VERTICAL), STYLE_RULE);
         int start = x < rect.x + TIME_WIDTH ? rect.x + TIME_WIDTH : x;
         int room = end - start - 1;
-        const char *name = model->marks[i].name;
+        const struct mark *mark = &model->marks[i];
+        bool follows = i > 0 && mark[-1].time >= window->begin;
         /* Two letters of a name are worth nothing. */
-        if (named && (room > SHORTEST_NAME || cells_text_width(cells, name) <= room))
-            cells_text_cut(cells, start, rect.y + rect.height, room, STYLE_DIM, name);
+        if (named && (room > SHORTEST_NAME || cells_text_width(cells, mark->name) <= room))
+            draw_mark_name(cells, start, rect.y + rect.height, room, mark,
+                           follows ? mark - 1 : NULL);
         end = x < end ? x : end;
     }
     return shown;
