@@ -20,6 +20,11 @@ double clock_monotonic(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+double clock_cpu(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 struct timespec clock_timespec(double seconds)
 {
     double whole = floor(seconds);

@@ -20,7 +20,7 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_counters = {
     .name = CUPTI_HELPER_COMMAND,
     .summary = "Read CUPTI's counters for another rooftop process",
-    .operands = "INTERVAL BURST PERIOD PATIENCE UUID=METRICS[,bursts]…",
+    .operands = "INTERVAL BURST PERIOD CPU PATIENCE UUID=METRICS[,bursts]…",
     .options = options,
     .more = "",
     .hidden = true,

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -33,6 +34,7 @@ struct seen {
     enum reading_state state; /* at the end */
     int error;
     double age;
+    double sessions, cpu;         /* of CUPTI's counters; NaN where not known */
     uint8_t absent[METRIC_COUNT]; /* ABSENT_NO where there was a value at any time */
 };
 
@@ -50,6 +52,8 @@ static void note_reading(const struct reading *reading, bool first, struct seen 
     seen->state = reading->state;
     seen->error = reading->error;
     seen->age = reading->age;
+    seen->sessions = sample_get(&reading->sample, METRIC_COUNTERS_SESSIONS, NAN);
+    seen->cpu = sample_get(&reading->sample, METRIC_COUNTERS_CPU, NAN);
     for (int i = 0; i < METRIC_COUNT; i++)
         if (first || seen->absent[i] != ABSENT_NO)
             seen->absent[i] = (uint8_t)absence_in(reading, i);
@@ -213,6 +217,14 @@ static void check_counters(struct report *report, const struct seen *seen, const
                   absence_info(absence)->reason);
 }
 
+static void check_cost_of_counters(struct report *report, const struct seen *seen)
+{
+    if (seen->sessions > 0 && isfinite(seen->cpu))
+        report_add(report, FINDING_OK, "counters",
+                   "CUPTI's counters have been set up %.0f time%s, for %.0f ms of a core in all",
+                   seen->sessions, seen->sessions == 1 ? "" : "s", 1000 * seen->cpu);
+}
+
 static void check_compute_mode(struct report *report, const struct device *device, bool live)
 {
     char advice[160] = "";
@@ -249,6 +261,7 @@ static void check_device(struct report *report, const struct device *device,
         report_section(report, device, "GPU %u: %s", device->index, device->text[DEVICE_NAME]);
     check_state(report, seen);
     check_counters(report, seen, host);
+    check_cost_of_counters(report, seen);
     if (host && device_number(device, DEVICE_PERSISTENCE, 1) == 0)
         report_advise(report, FINDING_MEND, "persistence",
                       "run nvidia-persistenced, or as root: nvidia-smi -pm 1",

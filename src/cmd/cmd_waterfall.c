@@ -8,7 +8,7 @@
 #include "view/waterfall.h"
 
 static const double USUAL_INTERVAL = 0.1;
-/* Of a live source: two bursts of CUPTI's counters fall into it. */
+/* Of a live source: at least one burst of CUPTI's counters falls into it. */
 static const double USUAL_LENGTH = 10;
 static const double PATIENCE = 3;
 

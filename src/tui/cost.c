@@ -1,20 +1,12 @@
 #include "tui/cost.h"
 
 #include <stdio.h>
-#include <sys/resource.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 /* The first is short, so that the help screen has figures soon. */
 static const double FIRST_STRETCH_SECONDS = 0.5, STRETCH_SECONDS = 2;
-
-static double cpu_seconds(void)
-{
-    struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) < 0)
-        return 0;
-    return (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
-           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
 
 static double resident_bytes(void)
 {
@@ -29,7 +21,7 @@ static double resident_bytes(void)
 
 void cost_start(struct cost_meter *meter, struct model_cost *cost, double budget, double now)
 {
-    *meter = (struct cost_meter){.began = now, .cpu = cpu_seconds()};
+    *meter = (struct cost_meter){.began = now, .cpu = clock_cpu()};
     cost->budget = budget;
     cost->frame_period = COST_SHORTEST_PERIOD;
 }
@@ -52,7 +44,7 @@ bool cost_update(struct cost_meter *meter, struct model_cost *cost, double now)
     double elapsed = now - meter->began;
     if (elapsed < (cost->known ? STRETCH_SECONDS : FIRST_STRETCH_SECONDS))
         return false;
-    double cpu = cpu_seconds();
+    double cpu = clock_cpu();
     cost->cpu = (cpu - meter->cpu) / elapsed;
     cost->resident_bytes = resident_bytes();
     cost->known = true;

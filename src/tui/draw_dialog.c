@@ -76,6 +76,24 @@ static void scroll_to(struct box *box, size_t line)
     box->first = line >= rows ? line - rows + 1 : 0;
 }
 
+/* Their helper process takes this beside Rooftop's own. */
+static void draw_cost_of_counters(struct box *box)
+{
+    const struct model *model = box->draw->model;
+    double sessions = 0, cpu = 0;
+    for (size_t i = 0; i < model->device_count; i++) {
+        const struct sample *sample = &model->devices[i].reading.sample;
+        sessions += sample_get(sample, METRIC_COUNTERS_SESSIONS, 0);
+        cpu += sample_get(sample, METRIC_COUNTERS_CPU, 0);
+    }
+    char text[160] = "  no counters of CUPTI";
+    if (sessions > 0)
+        snprintf(text, sizeof(text),
+                 "  CUPTI's counters, besides: set up %.0f times, %.3g s of a core in all",
+                 sessions, cpu);
+    put_line(box, STYLE_TEXT, text);
+}
+
 static void draw_cost(struct box *box)
 {
     const struct model_cost *cost = &box->draw->model->cost;
@@ -92,6 +110,7 @@ static void draw_cost(struct box *box)
              1 / cost->frame_period, cost->slowed ? " (slowed down to keep the budget)" : "",
              cost->frames);
     put_line(box, STYLE_TEXT, text);
+    draw_cost_of_counters(box);
 }
 
 static void draw_source(struct box *box)
@@ -112,7 +131,7 @@ static void draw_source(struct box *box)
 
 static size_t count_help_lines(void)
 {
-    size_t lines = 7;
+    size_t lines = 8;
     const char *section = "";
     for (int i = 1; i < ACTION_COUNT; i++) {
         lines += strcmp(section, action_info((enum action)i)->section) != 0 ? 3 : 1;

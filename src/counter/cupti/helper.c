@@ -21,6 +21,8 @@
 static const double RELEASE_SECONDS = 60;
 /* A load often changes just after somebody begins to look. */
 static const double FIRST_BURSTS = 3;
+/* With nothing to do, look at least so often. */
+static const double LONGEST_WAIT = 60;
 
 struct helper {
     const struct cupti_helper_config *config;
@@ -68,13 +70,14 @@ static int parse_device(struct cupti_helper_device *device, char *word)
 int cupti_helper_parse(struct cupti_helper_config *ret, int argc, char **argv)
 {
     struct cupti_helper_config config = {0};
-    if (argc < 5 || argc - 4 > CUPTI_MAX_DEVICES || parse_duration(argv[0], &config.interval) < 0 ||
-        config.interval < 0.01 || parse_duration(argv[1], &config.burst) < 0 ||
-        config.burst < 0.01 || parse_duration(argv[2], &config.burst_period) < 0 ||
-        config.burst_period < config.burst || parse_duration(argv[3], &config.patience) < 0 ||
-        config.patience <= 0)
+    if (argc <= CUPTI_HELPER_NUMBERS || argc - CUPTI_HELPER_NUMBERS > CUPTI_MAX_DEVICES ||
+        parse_duration(argv[0], &config.interval) < 0 || config.interval < 0.01 ||
+        parse_duration(argv[1], &config.burst) < 0 || config.burst < 0.01 ||
+        parse_duration(argv[2], &config.burst_period) < 0 || config.burst_period < config.burst ||
+        parse_double(argv[3], &config.burst_cpu) < 0 || config.burst_cpu <= 0 ||
+        parse_duration(argv[4], &config.patience) < 0 || config.patience <= 0)
         return -EINVAL;
-    for (int i = 4; i < argc; i++)
+    for (int i = CUPTI_HELPER_NUMBERS; i < argc; i++)
         if (parse_device(&config.device[config.device_count++], argv[i]) < 0)
             return -EINVAL;
     *ret = config;
@@ -178,6 +181,7 @@ static void release(struct helper *helper, int seconds)
         busy_device = (sig_atomic_t)i;
         watch(helper, true);
         helper_device_rest(&helper->devices[i]);
+        helper->devices[i].due = 0; /* when that time is over */
     }
     watch(helper, false);
     helper->released_until = clock_monotonic() + (seconds > 0 ? seconds : RELEASE_SECONDS);
@@ -196,13 +200,14 @@ static void read_signals(struct helper *helper)
 
 static void read_wishes(struct helper *helper)
 {
-    unsigned char wishes[64];
-    ssize_t count = read(helper->in, wishes, sizeof(wishes));
-    if (count == 0)
+    struct cupti_wish wishes[64];
+    ssize_t length = read(helper->in, wishes, sizeof(wishes));
+    if (length == 0)
         helper->ended = true;
-    for (ssize_t i = 0; i < count; i++)
-        if (wishes[i] < helper->config->device_count)
-            helper_device_hasten(&helper->devices[wishes[i]]);
+    size_t count = length > 0 ? (size_t)length / sizeof(wishes[0]) : 0;
+    for (size_t i = 0; i < count; i++)
+        if (wishes[i].device < helper->config->device_count)
+            helper_device_hasten(&helper->devices[wishes[i].device], &wishes[i]);
 }
 
 static double next_due(const struct helper *helper)
@@ -217,7 +222,7 @@ static double next_due(const struct helper *helper)
 static void wait_for_something(struct helper *helper)
 {
     double wait = next_due(helper) - clock_monotonic();
-    struct timespec timeout = clock_timespec(wait > 0 ? wait : 0);
+    struct timespec timeout = clock_timespec(fmin(fmax(wait, 0), LONGEST_WAIT));
     struct pollfd fds[] = {{.fd = helper->in, .events = POLLIN},
                            {.fd = helper->signals, .events = POLLIN}};
     if (ppoll(fds, ARRAY_SIZE(fds), &timeout, NULL) <= 0)

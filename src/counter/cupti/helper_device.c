@@ -19,8 +19,8 @@ static const double LONGEST_WAIT_FOR_HOLDER = 5;
 static const double BUFFERED_SECONDS = 2;
 /* Bursts that a steady load did not need, to answer changes of the work at once. */
 static const double MOST_BURSTS_LEFT = 6;
-/* From one burst to the next while the work stays the same, in periods. */
-static const double STEADY_PERIODS = 2;
+/* A wish that cannot be paid for within this time is forgotten: the work may be another then. */
+static const double WISH_SECONDS = 0.5;
 /* Turing and GA100 sample by their system clock, which is not known here and varies. */
 static const double ASSUMED_SYSCLK = 1e9;
 
@@ -114,6 +114,16 @@ static int make_configs(struct helper_device *device)
     return 0;
 }
 
+static void make_plan(struct helper_device *device)
+{
+    const struct cupti_helper_device *wanted = device->wanted;
+    uint64_t apart = wanted->bursts ? wanted->wanted & PLAN_APART : 0;
+    size_t max_sets = apart ? PLAN_MAX_SETS - 1 : PLAN_MAX_SETS;
+    plan_make(&device->plan, wanted->wanted & ~apart, max_sets, count_passes, &device->host);
+    device->apart_from = device->plan.set_count;
+    plan_add_apart(&device->plan, apart, PLAN_MAX_SETS, count_passes, &device->host);
+}
+
 /* Returns 0, a positive enum cupti_result or −errno. */
 static int prepare(struct helper_device *device)
 {
@@ -127,7 +137,7 @@ static int prepare(struct helper_device *device)
     if (r != CUPTI_OK)
         return r;
     device->host.availability = availability;
-    plan_make(&device->plan, device->wanted->wanted, PLAN_MAX_SETS, count_passes, &device->host);
+    make_plan(device);
     if (device->plan.set_count == 0)
         return CUPTI_NOT_SUPPORTED;
     r = make_configs(device);
@@ -156,18 +166,40 @@ static struct cupti_sampling sampling_of(const struct helper_device *device)
     };
 }
 
+/* Seconds that pay for a burst: for its power, and for what the last one took of a core. */
+static double price(const struct helper_device *device)
+{
+    const struct cupti_helper_config *config = device->config;
+    return fmax(config->burst_period, device->burst_cost / config->burst_cpu);
+}
+
 static void earn_bursts(struct helper_device *device)
 {
     double now = clock_monotonic();
-    double earned = (now - device->paid_at) / device->config->burst_period;
+    double earned = (now - device->paid_at) / price(device);
     device->bursts_left = fmin(device->bursts_left + earned, MOST_BURSTS_LEFT);
     device->paid_at = now;
 }
 
-static int start(struct helper_device *device)
+/* The next of those apart, or of the others. */
+static void next_set(struct helper_device *device, bool apart)
+{
+    size_t first = apart ? device->apart_from : 0;
+    size_t last = apart ? device->plan.set_count : device->apart_from;
+    device->set = device->set + 1 > first && device->set + 1 < last ? device->set + 1 : first;
+}
+
+static void pay(struct helper_device *device)
 {
     earn_bursts(device);
     device->bursts_left -= 1;
+    device->sessions++;
+}
+
+static int start(struct helper_device *device)
+{
+    if (device->wanted->bursts && device->sessions > 0)
+        next_set(device, device->apart);
     const struct plan_set *set = &device->plan.set[device->set];
     struct cupti_sampling sampling = sampling_of(device);
     int r = cupti_session_open(&device->session, device->cupti, (size_t)device->cuda_index);
@@ -176,8 +208,11 @@ static int start(struct helper_device *device)
                                     set->count, &sampling);
     if (r == CUPTI_OK)
         r = cupti_session_start(&device->session);
+    device->set_before = device->set_since;
     device->set_since = clock_monotonic();
     device->sampling = r == CUPTI_OK;
+    if (device->sampling)
+        pay(device);
     return r;
 }
 
@@ -194,12 +229,13 @@ static bool plausible(enum metric metric, double *value)
     return true;
 }
 
-static double planned_share(const struct helper_device *device)
+/* Part of the time that this set sees. */
+static double share(const struct helper_device *device)
 {
-    const struct cupti_helper_config *config = device->config;
-    double duty =
-        device->wanted->bursts ? config->burst / (STEADY_PERIODS * config->burst_period) : 1;
-    return duty / (double)device->plan.set_count;
+    if (!device->wanted->bursts)
+        return 1 / (double)device->plan.set_count;
+    double apart = device->set_since - device->set_before;
+    return device->config->burst / fmax(price(device), device->set_before > 0 ? apart : 0);
 }
 
 static void fill_values(const struct helper_device *device, const struct cupti_values *values,
@@ -208,7 +244,7 @@ static void fill_values(const struct helper_device *device, const struct cupti_v
     const struct plan_set *set = &device->plan.set[device->set];
     report->state = CUPTI_SAMPLING;
     report->begin = device->set_since;
-    report->share = (float)planned_share(device);
+    report->share = (float)share(device);
     for (size_t i = 0; i < set->count && values->samples > 0; i++) {
         const struct cupti_counter *counter = set->counter[i];
         if (!counter)
@@ -222,11 +258,6 @@ static void fill_values(const struct helper_device *device, const struct cupti_v
         report->value[counter->metric] = value;
         report->metrics |= METRIC_BIT(counter->metric);
     }
-}
-
-static void next_set(struct helper_device *device)
-{
-    device->set = (device->set + 1) % device->plan.set_count;
 }
 
 static bool collect(struct helper_device *device, struct cupti_report *report)
@@ -244,43 +275,63 @@ static bool collect(struct helper_device *device, struct cupti_report *report)
     bool turn_is_over = device->plan.set_count > 1 && now - device->set_since >= TURN;
     if (device->wanted->bursts || values.overflow || turn_is_over)
         helper_device_rest(device);
-    if (device->wanted->bursts || turn_is_over)
-        next_set(device);
+    if (turn_is_over && !device->wanted->bursts)
+        next_set(device, false);
     if (device->wanted->bursts)
-        device->due = device->set_since + STEADY_PERIODS * device->config->burst_period;
+        device->due = report->metrics ? INFINITY : now + price(device);
     else
         device->due = device->sampling ? fmax(device->due + device->config->interval, now) : now;
     return report->metrics != 0 || values.overflow;
+}
+
+static bool begin(struct helper_device *device, struct cupti_report *report)
+{
+    int r = start(device);
+    if (r != CUPTI_OK)
+        return fail(device, "starting", r, report);
+    device->due = device->set_since +
+                  (device->wanted->bursts ? device->config->burst : device->config->interval);
+    return false;
+}
+
+/* What the calls of a session take, without those that are made once. */
+static bool step_session(struct helper_device *device, struct cupti_report *report)
+{
+    double before = clock_cpu();
+    if (!device->sampling)
+        device->session_cpu = 0;
+    bool news = device->sampling ? collect(device, report) : begin(device, report);
+    device->session_cpu += clock_cpu() - before;
+    if (device->wanted->bursts && !device->sampling)
+        device->burst_cost = device->session_cpu;
+    return news;
 }
 
 bool helper_device_step(struct helper_device *device, struct cupti_report *report)
 {
     *report =
         (struct cupti_report){.device = (uint16_t)device->number, .overflows = device->overflows};
-    bool news = false;
-    if (device->sampling) {
-        news = collect(device, report);
-        report->time = clock_monotonic();
-        return news;
-    }
+    double before = clock_cpu();
     int r = device->prepared ? 0 : prepare(device);
-    if (r != 0)
-        news = fail(device, "preparing", r, report);
-    else if ((r = start(device)) != CUPTI_OK)
-        news = fail(device, "starting", r, report);
-    else
-        device->due = device->set_since +
-                      (device->wanted->bursts ? device->config->burst : device->config->interval);
+    bool news = r == 0 ? step_session(device, report) : fail(device, "preparing", r, report);
+    device->cpu += clock_cpu() - before;
     report->time = clock_monotonic();
+    report->sessions = device->sessions;
+    report->cpu = device->cpu;
+    report->planned = device->plan.planned;
     return news;
 }
 
-void helper_device_hasten(struct helper_device *device)
+void helper_device_hasten(struct helper_device *device, const struct cupti_wish *wish)
 {
-    if (!device->wanted->bursts || device->sampling || device->failures > 0)
+    if (!device->wanted->bursts || device->sampling || device->failures > 0 ||
+        wish->sessions != (uint8_t)device->sessions)
         return;
     earn_bursts(device);
-    double missing = fmax(1 - device->bursts_left, 0) * device->config->burst_period;
+    double missing = fmax(1 - device->bursts_left, 0) * price(device);
+    if (missing > WISH_SECONDS)
+        return;
+    device->apart = wish->apart && device->apart_from < device->plan.set_count;
     device->due = fmin(device->due, device->paid_at + missing);
 }
 

@@ -19,12 +19,19 @@ struct helper_device {
 
     struct cupti_session session;
     bool sampling;
-    size_t set; /* that is sampled, or comes next */
+    size_t apart_from; /* sets before this one are of the clock and what is beside it */
+    size_t set;        /* that is sampled, or comes next */
+    bool apart;        /* that is what the next burst shall count */
     double set_since;
+    double set_before; /* the same of the session before; 0: there was none */
 
-    double due; /* on the monotonic clock */
+    double due; /* on the monotonic clock; infinite: when it is wished */
     unsigned failures;
     uint32_t overflows;
+    uint32_t sessions;
+    double cpu;         /* that all calls have taken, in seconds, */
+    double session_cpu; /* and those of this session, */
+    double burst_cost;  /* or of the last burst */
     double bursts_left; /* that are paid for, */
     double paid_at;     /* up to this time */
 };
@@ -32,8 +39,8 @@ struct helper_device {
 /* Does what is due now and says what came out of it in `report`, whose state tells how it went.
  * False where there is nothing to report. */
 bool helper_device_step(struct helper_device *device, struct cupti_report *report);
-/* Brings the next burst forward: now, or as soon as it is paid for. */
-void helper_device_hasten(struct helper_device *device);
+/* A burst is wished: now, or if it is paid for soon. */
+void helper_device_hasten(struct helper_device *device, const struct cupti_wish *wish);
 /* Frees the counters; the device goes on when it is due. */
 void helper_device_rest(struct helper_device *device);
 void helper_device_close(struct helper_device *device);

@@ -20,9 +20,6 @@ enum { THREAD_STACK_BYTES = 256 * 1024 };
     (METRIC_BIT(METRIC_EFFECTIVE_CLOCK) | METRIC_BIT(METRIC_L2_ACTIVE) |                           \
      METRIC_BIT(METRIC_ISSUE_ACTIVE) | METRIC_BIT(METRIC_DRAM_READ) |                              \
      METRIC_BIT(METRIC_DRAM_WRITE))
-/* Counters of the kind of which some together take a third of a core and spoil others
- * (docs/COUNTERS.md). These two have been measured in bursts. */
-#define IN_BURSTS (METRIC_BIT(METRIC_XU_ACTIVE) | METRIC_BIT(METRIC_TENSOR_SHARED_LOADS))
 /* On the H200, decoding L1's throughput takes a third of a core at any rate, and any other a
  * hundredth (docs/COUNTERS.md). */
 #define TOO_DEAR METRIC_BIT(METRIC_L1_ACTIVE)
@@ -32,6 +29,7 @@ const struct overlay_config overlay_defaults = {
     .interval = 0.1,
     .burst = 0.2,
     .burst_period = 5,
+    .burst_cpu = 0.01,
     .patience = 8,
     .delay = 0.4,
 };
@@ -90,7 +88,7 @@ static void want_beside_gpm(struct overlay_device *ours, const struct device *de
 {
     ours->beside_gpm = true;
     ours->bursts = mode == CLOCK_BURST;
-    ours->dear = IN_BURSTS;
+    ours->dear = PLAN_APART;
     if (!has_two_tensor_paths(device))
         ours->dear &= ~METRIC_BIT(METRIC_TENSOR_SHARED_LOADS);
     if (mode != CLOCK_OFF)
@@ -126,8 +124,6 @@ static void decide_anew(struct overlay_device *ours, enum clock_mode mode,
 
 static double period(const struct overlay *overlay, const struct overlay_device *device)
 {
-    if (device->bursts)
-        return overlay->config.burst_period;
     /* sets that take turns come back after a second each */
     return overlay->config.interval + (device->share < 0.9 ? 1 / fmax(device->share, 0.2) : 0);
 }
@@ -197,44 +193,101 @@ static void ask_for(struct overlay *overlay, struct overlay_device *device)
 static void miss_the_rest(const struct overlay_device *device, struct sample *sample)
 {
     sample_miss(sample, METRIC_L1_ACTIVE, ABSENT_COUNTERS_COSTLY);
-    for (size_t i = 0; i < METRIC_BITS; i++)
-        if (IN_BURSTS & ~device->wanted & UINT64_C(1) << i)
+    for (size_t i = 0; i < WORK_METRICS; i++)
+        if (PLAN_APART & ~device->wanted & UINT64_C(1) << i)
             sample_miss(sample, (enum metric)i,
                         device->dear >> i & 1 ? ABSENT_COUNTERS_IN_BURSTS : ABSENT_NOT_SUPPORTED);
 }
 
-/* Values are held from one burst to the next while the work is the same, and their age tells. */
-static void fill(struct overlay_device *device, double now, double longest, bool same,
-                 struct sample *sample)
+/* Why a metric has no value that was measured. */
+static enum absence why_none(const struct overlay_device *device, enum metric metric)
+{
+    bool comes = device->planned & METRIC_BIT(metric);
+    if (device->state != CUPTI_SAMPLING || !device->bursts || !comes)
+        return absence_of(device->state);
+    return work_is_idle(&device->work) ? ABSENT_COUNTERS_IDLE : ABSENT_COUNTERS_RESTING;
+}
+
+static void fill_metric(const struct overlay_device *device, const struct work_values *values,
+                        double oldest, enum metric metric, struct sample *sample)
+{
+    double when = values ? values->when[metric] : 0;
+    if (when == 0)
+        sample_miss(sample, metric, why_none(device, metric));
+    else if (when < oldest)
+        sample_miss(sample, metric,
+                    device->state == CUPTI_SAMPLING ? ABSENT_STALE : absence_of(device->state));
+    else if (isnan(values->value[metric]))
+        sample_miss(sample, metric, ABSENT_NOTHING_RAN);
+    else
+        sample_set(sample, metric, values->value[metric]);
+}
+
+static void fill_metrics(const struct overlay_device *device, const struct work_values *values,
+                         double oldest, struct sample *sample)
+{
+    for (size_t i = 0; i < WORK_METRICS; i++)
+        if (device->wanted >> i & 1)
+            fill_metric(device, values, oldest, (enum metric)i, sample);
+    miss_the_rest(device, sample);
+}
+
+/* How far to trust the values, and what they cost. */
+static void fill_account(const struct overlay_device *device, bool has_values, double age,
+                         struct sample *sample)
 {
     enum absence missing = absence_of(device->state);
-    for (size_t i = 0; i < METRIC_BITS; i++) {
-        enum metric metric = (enum metric)i;
-        if (!(device->wanted >> i & 1))
-            continue;
-        if (device->when[i] == 0)
-            sample_miss(sample, metric, missing);
-        else if (now - device->when[i] > longest)
-            sample_miss(sample, metric, device->state == CUPTI_SAMPLING ? ABSENT_STALE : missing);
-        else if (!same)
-            sample_miss(sample, metric, ABSENT_COUNTERS_RESTING);
-        else if (isnan(device->value[i]))
-            sample_miss(sample, metric, ABSENT_NOTHING_RAN);
-        else
-            sample_set(sample, metric, device->value[i]);
-    }
-    miss_the_rest(device, sample);
-    if (device->last_burst > 0)
-        sample_set(sample, METRIC_COUNTERS_OVERFLOWS, device->overflows);
-    else
-        sample_miss(sample, METRIC_COUNTERS_OVERFLOWS, missing);
-    enum absence no_age = same ? missing : ABSENT_COUNTERS_RESTING;
-    sample_miss(sample, METRIC_COUNTERS_AGE, no_age);
-    sample_miss(sample, METRIC_COUNTERS_SHARE, no_age);
-    if (device->last_burst > 0 && now - device->last_burst <= longest && same) {
-        sample_set(sample, METRIC_COUNTERS_AGE, device->bursts ? now - device->last_burst : 0);
+    enum absence no_age = why_none(device, METRIC_EFFECTIVE_CLOCK);
+    if (has_values) {
+        sample_set(sample, METRIC_COUNTERS_AGE, age);
         sample_set(sample, METRIC_COUNTERS_SHARE, device->share);
+    } else {
+        sample_miss(sample, METRIC_COUNTERS_AGE, no_age);
+        sample_miss(sample, METRIC_COUNTERS_SHARE, no_age);
     }
+    const struct {
+        enum metric metric;
+        double value;
+    } totals[] = {
+        {METRIC_COUNTERS_OVERFLOWS, device->overflows},
+        {METRIC_COUNTERS_SESSIONS, device->sessions},
+        {METRIC_COUNTERS_CPU, device->cpu},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(totals); i++)
+        if (device->last.end > 0)
+            sample_set(sample, totals[i].metric, totals[i].value);
+        else
+            sample_miss(sample, totals[i].metric, missing);
+}
+
+/* Values of all the time: they are withdrawn when they do not come any more. */
+static void fill_continuous(const struct overlay *overlay, const struct overlay_device *device,
+                            double now, struct sample *sample)
+{
+    double oldest = now - PERIODS_TO_HOLD * period(overlay, device);
+    fill_metrics(device, &device->values, oldest, sample);
+    fill_account(device, device->last.end > 0 && device->last.end >= oldest, 0, sample);
+}
+
+/* Values of the last burst that saw such work, and their age tells. Returns what is wished. */
+static enum work_wish fill_from_bursts(const struct overlay *overlay, struct overlay_device *device,
+                                       double now, struct sample *sample)
+{
+    const struct work_state *state = work_look_at(&device->work, sample, now, &device->last);
+    fill_metrics(device, state ? &state->values : NULL, 0, sample);
+    if (state && sample_has(sample, METRIC_EFFECTIVE_CLOCK))
+        sample_set(sample, METRIC_EFFECTIVE_CLOCK, work_clock(&device->work, state));
+    fill_account(device, state, state ? now - state->seen : 0, sample);
+    return work_wish(&device->work, state, now, overlay->config.burst_period);
+}
+
+/* Under the lock. */
+static bool pass_wish(struct overlay_device *device, enum work_wish wish)
+{
+    bool news = wish != WORK_NO_BURST && !device->hasten;
+    device->hasten = wish != WORK_NO_BURST;
+    device->hasten_apart = wish == WORK_BURST_APART;
+    return news;
 }
 
 void overlay_read(struct overlay *overlay, size_t number, struct sample *sample)
@@ -250,11 +303,10 @@ void overlay_read(struct overlay *overlay, size_t number, struct sample *sample)
     double now = clock_monotonic();
     decide_anew(device, overlay->config.mode, sample);
     ask_for(overlay, device);
-    bool same = !device->bursts ||
-                work_is_same(&device->work, sample, now, device->last_begin, device->last_burst);
-    if (!same && !device->hasten)
-        device->hasten = wake = true;
-    fill(device, now, PERIODS_TO_HOLD * period(overlay, device), same, sample);
+    if (device->bursts)
+        wake = pass_wish(device, fill_from_bursts(overlay, device, now, sample));
+    else
+        fill_continuous(overlay, device, now, sample);
     pthread_mutex_unlock(&overlay->lock);
     if (wake)
         eventfd_write(overlay->wake, 1);

@@ -13,10 +13,11 @@ struct overlay_config {
     const char *program; /* the helper, NULL for the usual one */
     double interval;     /* seconds between values that are sampled all the time */
     double burst;        /* seconds */
-    double burst_period;
-    double patience; /* seconds after which a call into the driver hangs */
-    double delay;    /* seconds from the first read to the helper's start: CUPTI's start holds up
-                        NVML's calls, and the first frame shall not wait for that */
+    double burst_period; /* from one to the next on average, at least */
+    double burst_cpu;    /* part of a core that bursts of a device take at most, on average */
+    double patience;     /* seconds after which a call into the driver hangs */
+    double delay; /* seconds from the first read to the helper's start: CUPTI's start holds up
+                     NVML's calls, and the first frame shall not wait for that */
 };
 
 /* What is used where nothing else is asked for. */

@@ -27,6 +27,7 @@ static void choose_members(struct overlay *overlay, struct cupti_helper_config *
         .interval = overlay->config.interval,
         .burst = overlay->config.burst,
         .burst_period = overlay->config.burst_period,
+        .burst_cpu = overlay->config.burst_cpu,
         .patience = overlay->config.patience,
     };
     pthread_mutex_lock(&overlay->lock);
@@ -34,6 +35,8 @@ static void choose_members(struct overlay *overlay, struct cupti_helper_config *
     for (size_t i = 0; i < overlay->device_count && config->device_count < CUPTI_MAX_DEVICES; i++) {
         struct overlay_device *device = &overlay->devices[i];
         device->overflows_before = device->overflows;
+        device->sessions_before = device->sessions;
+        device->cpu_before = device->cpu;
         if (!device->asked || !device->wanted || now < device->left_out_until)
             continue;
         struct cupti_helper_device *member = &config->device[config->device_count];
@@ -61,6 +64,21 @@ static void set_all_states(struct overlay *overlay, enum cupti_state state, cons
     pthread_mutex_unlock(&overlay->lock);
 }
 
+static void take_values(struct overlay_device *device, const struct cupti_report *report)
+{
+    for (size_t i = 0; i < WORK_METRICS; i++)
+        if (report->metrics >> i & 1) {
+            device->values.value[i] = report->value[i];
+            device->values.when[i] = report->time;
+        }
+    device->share = report->share;
+    device->hasten = false; /* it was wished without knowing this */
+    device->last = (struct work_burst){.begin = report->begin,
+                                       .end = report->time,
+                                       .metrics = report->metrics,
+                                       .values = &device->values};
+}
+
 static void take_report(struct overlay *overlay, const struct cupti_report *report)
 {
     if (report->device == CUPTI_ALL_DEVICES) {
@@ -73,15 +91,11 @@ static void take_report(struct overlay *overlay, const struct cupti_report *repo
     struct overlay_device *device = &overlay->devices[overlay->member[report->device]];
     set_state(device, report->state, report->text);
     device->overflows = device->overflows_before + report->overflows;
-    for (size_t i = 0; i < METRIC_BITS; i++)
-        if (report->metrics >> i & 1) {
-            device->value[i] = report->value[i];
-            device->when[i] = report->time;
-        }
+    device->sessions = device->sessions_before + report->sessions;
+    device->cpu = device->cpu_before + report->cpu;
+    device->planned = report->planned;
     if (report->metrics) {
-        device->share = report->share;
-        device->last_burst = report->time;
-        device->last_begin = report->begin;
+        take_values(device, report);
         overlay->failures = 0;
     }
     pthread_mutex_unlock(&overlay->lock);
@@ -126,10 +140,14 @@ static void pass_on_wishes(struct overlay *overlay)
         pthread_mutex_lock(&overlay->lock);
         struct overlay_device *device = &overlay->devices[overlay->member[i]];
         bool hasten = device->hasten;
+        struct cupti_wish wish = {
+            .device = (uint8_t)i,
+            .apart = device->hasten_apart,
+            .sessions = (uint8_t)(device->sessions - device->sessions_before),
+        };
         device->hasten = false;
         pthread_mutex_unlock(&overlay->lock);
-        unsigned char wish = (unsigned char)i;
-        if (hasten && write(overlay->child.wishes, &wish, 1) < 0)
+        if (hasten && write(overlay->child.wishes, &wish, sizeof(wish)) < 0)
             return;
     }
 }

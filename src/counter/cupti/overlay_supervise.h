@@ -9,8 +9,6 @@
 #include "counter/cupti/overlay.h"
 #include "counter/cupti/work.h"
 
-enum { METRIC_BITS = 64 };
-
 struct overlay_device {
     const char *uuid;
     uint64_t wanted;     /* 0: nothing can be added, */
@@ -22,15 +20,17 @@ struct overlay_device {
     /* Under the lock. */
     bool asked; /* somebody reads it */
     bool hasten;
+    bool hasten_apart;
     enum cupti_state state;
     char text[sizeof(((struct cupti_report *)0)->text)];
     uint32_t overflows;
-    uint32_t overflows_before; /* in helpers that have ended */
+    uint32_t overflows_before;          /* in helpers that have ended */
+    uint32_t sessions, sessions_before; /* the same of bursts, */
+    double cpu, cpu_before;             /* and of seconds that they took of a core */
     double share;
-    double value[METRIC_BITS];
-    double when[METRIC_BITS]; /* monotonic; 0: never */
-    double last_burst;        /* monotonic: its end, */
-    double last_begin;        /* and its begin */
+    uint64_t planned;
+    struct work_values values;
+    struct work_burst last; /* of `values` */
     double left_out_until;
     unsigned hangs;
 

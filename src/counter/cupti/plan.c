@@ -12,6 +12,7 @@ const size_t cupti_catalog_size = ARRAY_SIZE(cupti_catalog);
 
 struct planner {
     struct plan *plan;
+    size_t first_set; /* that counters may enter */
     size_t max_sets;
     plan_passes *passes;
     void *chip;
@@ -54,7 +55,7 @@ static bool place_in(const struct planner *planner, struct plan_set *set, size_t
 static bool place(const struct planner *planner, size_t first, size_t last)
 {
     struct plan *plan = planner->plan;
-    for (size_t i = 0; i < plan->set_count; i++)
+    for (size_t i = planner->first_set; i < plan->set_count; i++)
         if (place_in(planner, &plan->set[i], first, last))
             return true;
     if (plan->set_count == planner->max_sets)
@@ -65,10 +66,11 @@ static bool place(const struct planner *planner, size_t first, size_t last)
     return true;
 }
 
-void plan_make(struct plan *ret, uint64_t wanted, size_t max_sets, plan_passes *passes, void *chip)
+void plan_add_apart(struct plan *plan, uint64_t wanted, size_t max_sets, plan_passes *passes,
+                    void *chip)
 {
-    *ret = (struct plan){0};
-    const struct planner planner = {ret, util_min(max_sets, PLAN_MAX_SETS), passes, chip};
+    const struct planner planner = {plan, plan->set_count, util_min(max_sets, PLAN_MAX_SETS),
+                                    passes, chip};
     size_t last;
     for (size_t first = 0; first < cupti_catalog_size; first = last) {
         enum metric metric = cupti_catalog[first].metric;
@@ -77,8 +79,14 @@ void plan_make(struct plan *ret, uint64_t wanted, size_t max_sets, plan_passes *
         if (!(wanted & METRIC_BIT(metric)))
             continue;
         if (place(&planner, first, last))
-            ret->planned |= METRIC_BIT(metric);
+            plan->planned |= METRIC_BIT(metric);
         else
-            ret->refused |= METRIC_BIT(metric);
+            plan->refused |= METRIC_BIT(metric);
     }
+}
+
+void plan_make(struct plan *ret, uint64_t wanted, size_t max_sets, plan_passes *passes, void *chip)
+{
+    *ret = (struct plan){0};
+    plan_add_apart(ret, wanted, max_sets, passes, chip);
 }

@@ -39,8 +39,17 @@ struct plan {
 _Static_assert(METRIC_EFFECTIVE_CLOCK < 64, "a metric of the catalogue has no bit");
 #define METRIC_BIT(metric) (UINT64_C(1) << (metric))
 
+/* Counters of L1 and of the kind that shares its records: some of them in one set take a third of a
+ * core and spoil what stands beside them (docs/COUNTERS.md). Bursts count these in a set of their
+ * own, so that the effective clock and all that enters a sum stay as they are. */
+#define PLAN_APART (METRIC_BIT(METRIC_XU_ACTIVE) | METRIC_BIT(METRIC_TENSOR_SHARED_LOADS))
+
 /* The passes that a set takes; negative where the chip lacks one of the counters. */
 typedef int plan_passes(void *chip, const char *const *names, size_t count);
 
 /* At most `max_sets` sets for the wanted metrics, the most valuable first. */
 void plan_make(struct plan *ret, uint64_t wanted, size_t max_sets, plan_passes *passes, void *chip);
+/* Further sets, up to `max_sets` in all, for metrics that shall not be counted with those of the
+ * plan. */
+void plan_add_apart(struct plan *plan, uint64_t wanted, size_t max_sets, plan_passes *passes,
+                    void *chip);

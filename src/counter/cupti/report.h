@@ -32,6 +32,9 @@ struct cupti_report {
     int32_t result;     /* CUPTI's, where the state comes from one */
     uint32_t overflows; /* of the record buffer, since the helper started */
     float share;        /* part of the time that the values saw since the report before */
+    uint32_t sessions;  /* bursts, or turns of counters, since the helper started, */
+    double cpu;         /* and what all calls for this device have taken of a core, in seconds */
+    uint64_t planned;   /* bit m: metric m is counted at times */
     uint64_t metrics;   /* bit m: value[m] is one; in a bare change of state none */
     double begin;       /* monotonic: when sampling began, */
     double time;        /* and the end of what was seen */

@@ -2,20 +2,37 @@
 
 #include <math.h>
 
-/* By how much each must move. While a load stays the same, NVML's clock moves by up to 8 % and the
- * averaged power by less than 10 % (the recording of the known workloads on an H200). */
+#include "counter/cupti/plan.h"
+
+enum { SIGN_GRAPHICS = 3, SIGN_CLOCK = 4 };
+
+/* By how much each must move. While a load stays the same, NVML's clock moves by up to 8 % (the
+ * recording of the known workloads on an H200). The averaged power would follow a change for a
+ * second. */
 static const struct {
     enum metric metric;
     double limit;
     bool relative;
 } signs[WORK_SIGNS] = {
-    {METRIC_SM_ACTIVE, 0.1, false},   {METRIC_TENSOR_ACTIVE, 0.1, false},
-    {METRIC_DRAM_ACTIVE, 0.1, false}, {METRIC_GRAPHICS_ACTIVE, 0.1, false},
-    {METRIC_SM_CLOCK, 0.08, true},    {METRIC_POWER_AVERAGE, 0.1, true},
+    {METRIC_SM_ACTIVE, 0.1, false},
+    {METRIC_TENSOR_ACTIVE, 0.1, false},
+    {METRIC_DRAM_ACTIVE, 0.1, false},
+    [SIGN_GRAPHICS] = {METRIC_GRAPHICS_ACTIVE, 0.1, false},
+    [SIGN_CLOCK] = {METRIC_SM_CLOCK, 0.08, true},
+    {METRIC_POWER, 0.2, true},
 };
 
 /* Looks are remembered so far apart, so that what came before a burst is still among them. */
 static const double APART = 0.01;
+/* A burst is not wished for before the work has looked the same for so long. */
+static const double SETTLED_SECONDS = 0.5;
+static const double IDLE_BELOW = 0.01;
+/* What a burst saw is forgotten then. */
+static const double LONGEST_MEMORY = 300;
+/* From one burst to the next while the work stays the same, in periods: 10, 20 and 30 s. */
+static const double STEADY_PERIODS = 2, MOST_PERIODS = 6;
+/* Of so many bursts one is of what is counted apart. */
+enum { BURSTS_FOR_ONE_APART = 4 };
 
 static struct work_look look(const struct sample *sample, double now)
 {
@@ -54,20 +71,115 @@ static const struct work_look *look_before(const struct work_watch *watch, doubl
 static void remember(struct work_watch *watch, const struct work_look *work)
 {
     size_t last = (watch->count + WORK_REMEMBERED - 1) % WORK_REMEMBERED;
+    watch->now = *work;
     if (watch->count == 0 || work->time - watch->recent[last].time >= APART)
         watch->recent[watch->count++ % WORK_REMEMBERED] = *work;
 }
 
-bool work_is_same(struct work_watch *watch, const struct sample *sample, double now, double begin,
-                  double end)
+/* The look of now, with NVML's clock as it was on average while the burst lasted, if anybody looked
+ * then. */
+static struct work_look look_during(const struct work_watch *watch, const struct work_look *work,
+                                    const struct work_burst *burst)
+{
+    double sum = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < WORK_REMEMBERED && i < watch->count; i++) {
+        const struct work_look *one = &watch->recent[i];
+        if (one->time >= burst->begin && one->time <= burst->end &&
+            isfinite(one->sign[SIGN_CLOCK])) {
+            sum += one->sign[SIGN_CLOCK];
+            count++;
+        }
+    }
+    struct work_look mean = *work;
+    if (count > 0)
+        mean.sign[SIGN_CLOCK] = sum / count;
+    return mean;
+}
+
+/* The youngest that looks like it. */
+static struct work_state *find(struct work_watch *watch, const struct work_look *work)
+{
+    struct work_state *found = NULL;
+    for (size_t i = 0; i < WORK_STATES; i++) {
+        struct work_state *state = &watch->states[i];
+        if (state->seen > 0 && work->time - state->seen <= LONGEST_MEMORY &&
+            is_alike(&state->look, work) && (!found || state->seen > found->seen))
+            found = state;
+    }
+    return found;
+}
+
+static struct work_state *take_oldest(struct work_watch *watch)
+{
+    struct work_state *oldest = &watch->states[0];
+    for (size_t i = 1; i < WORK_STATES; i++)
+        if (watch->states[i].seen < oldest->seen)
+            oldest = &watch->states[i];
+    *oldest = (struct work_state){0};
+    return oldest;
+}
+
+static void take_burst(struct work_watch *watch, const struct work_look *work,
+                       const struct work_burst *burst)
+{
+    const struct work_look *before = look_before(watch, burst->begin);
+    if (before && !is_alike(before, work))
+        return;
+    bool apart = !(burst->metrics & ~PLAN_APART);
+    struct work_state *state = find(watch, work);
+    if (!state && apart)
+        return;
+    if (!state)
+        state = take_oldest(watch);
+    for (size_t i = 0; i < WORK_METRICS; i++)
+        if (burst->metrics >> i & 1) {
+            state->values.value[i] = burst->values->value[i];
+            state->values.when[i] = burst->values->when[i];
+        }
+    state->bursts++;
+    if (apart)
+        return;
+    state->look = look_during(watch, work, burst);
+    state->seen = burst->end;
+}
+
+const struct work_state *work_look_at(struct work_watch *watch, const struct sample *sample,
+                                      double now, const struct work_burst *last)
 {
     struct work_look work = look(sample, now);
-    if (end > watch->seen_by) {
-        const struct work_look *before = look_before(watch, begin);
-        watch->seen = work;
-        watch->seen_by = end;
-        watch->changing = before && !is_alike(before, &work);
+    if (last->end > watch->seen_by) {
+        watch->seen_by = last->end;
+        take_burst(watch, &work, last);
     }
     remember(watch, &work);
-    return watch->seen_by == 0 || (!watch->changing && is_alike(&watch->seen, &work));
+    return find(watch, &work);
+}
+
+static bool is_settled(const struct work_watch *watch)
+{
+    return is_alike(look_before(watch, watch->now.time - SETTLED_SECONDS), &watch->now);
+}
+
+bool work_is_idle(const struct work_watch *watch)
+{
+    return watch->now.sign[SIGN_GRAPHICS] < IDLE_BELOW;
+}
+
+enum work_wish work_wish(const struct work_watch *watch, const struct work_state *state, double now,
+                         double period)
+{
+    if (work_is_idle(watch) || !is_settled(watch))
+        return WORK_NO_BURST;
+    if (!state)
+        return WORK_BURST;
+    if (now - watch->seen_by < fmin(state->bursts * STEADY_PERIODS, MOST_PERIODS) * period)
+        return WORK_NO_BURST;
+    return state->bursts % BURSTS_FOR_ONE_APART == 1 ? WORK_BURST_APART : WORK_BURST;
+}
+
+double work_clock(const struct work_watch *watch, const struct work_state *state)
+{
+    double moved = watch->now.sign[SIGN_CLOCK] / state->look.sign[SIGN_CLOCK];
+    return state->values.value[METRIC_EFFECTIVE_CLOCK] * (isfinite(moved) ? moved : 1);
 }
