@@ -19,7 +19,7 @@ static double part(const char **text)
 enum background background_of_colour(const char *colour)
 {
     colour = strchr(colour, ':');
-    if (!colour++ || !isxdigit((unsigned char)*colour))
+    if (!colour || !isxdigit((unsigned char)*++colour))
         return BACKGROUND_UNKNOWN;
     double red = part(&colour), green = part(&colour), blue = part(&colour);
     double light = 0.299 * red + 0.587 * green + 0.114 * blue;
