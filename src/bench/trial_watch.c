@@ -99,8 +99,9 @@ void trial_judge_faults(struct trial *trial)
     for (size_t i = 0; mps && i < trial->count; i++) {
         const struct verify *seen = &trial->members[i].verify;
         struct bench_run *run = trial->members[i].run;
-        if (run->outcome == BENCH_FAILED &&
-            mps_was_torn_down(mps, trial->log_begin, seen->good, seen->good_count))
+        struct mps_story story;
+        mps_read_log(mps, trial->log_begin, seen->good, seen->good_count, &story);
+        if (run->outcome == BENCH_FAILED && story.torn_down.own > 0)
             run->outcome = BENCH_FAULT;
     }
 }

@@ -145,6 +145,12 @@ static const char *level_words(const struct account_gpu *gpu)
     return level && strcmp(level, "dram") == 0 ? sol_dram_name(&gpu->device) : level;
 }
 
+static bool is_verified(const struct account *account)
+{
+    return account->verified_after > 0 ||
+           (account->was_client && account->outcome != OUTCOME_OUTSIDE);
+}
+
 /* Whether its limits were seen to hold. */
 static void write_verification_text(const struct account *account, struct strbuf *out)
 {
@@ -152,6 +158,10 @@ static void write_verification_text(const struct account *account, struct strbuf
         strbuf_printf(
             out, "    verified %.1f s after its start: it was a client of MPS within its limits\n",
             account->verified_after);
+    else if (is_verified(account))
+        strbuf_puts(out,
+                    "    verified by the log of MPS: it was a client, too shortly to be listed, "
+                    "and was started with its limits\n");
     else if (account->outcome != OUTCOME_OUTSIDE)
         strbuf_printf(out, "    not verified: %s\n",
                       account->seen ? "it ended before it was seen to be a client of MPS"
@@ -172,6 +182,9 @@ static void write_gpu_text(const struct account *account, const struct account_g
     strbuf_puts(out, "\n");
     if (account->shared)
         write_verification_text(account, out);
+    if (account->mps_lost_after > 0)
+        strbuf_printf(out, "    the MPS daemon ended %.1f s after its start, under it\n",
+                      account->mps_lost_after);
     if (gpu->seconds <= 0) {
         strbuf_puts(out, "    it ended before it could be measured\n");
         return;
@@ -285,11 +298,17 @@ void account_write_json(const struct account *account, struct strbuf *out)
     add_bytes_or_null(&json, "memory_limit_bytes", account->memory_bytes);
     json_key(&json, "verified");
     if (account->shared)
-        json_add_bool(&json, account->verified_after > 0);
+        json_add_bool(&json, is_verified(account));
     else
         json_add_null(&json);
+    json_key(&json, "verified_by");
+    json_add_text_or_null(&json, account->verified_after > 0 ? "list"
+                                 : is_verified(account)      ? "log"
+                                                             : "");
     add_number_or_null(&json, "verified_after_seconds", account->verified_after > 0,
                        account->verified_after);
+    add_number_or_null(&json, "mps_lost_after_seconds", account->mps_lost_after > 0,
+                       account->mps_lost_after);
     json_key(&json, "gpus");
     json_array_begin(&json);
     for (size_t i = 0; i < account->gpu_count; i++)

@@ -50,6 +50,8 @@ struct account {
     double verified_after; /* seconds until the first process was seen to be an MPS client within
                               its limits; 0: never */
     bool seen;             /* a process of it was seen on a GPU */
+    bool was_client;       /* the log of MPS has it as a client */
+    double mps_lost_after; /* seconds until the MPS daemon ended under it; 0: it did not */
     unsigned attempts;
     char note[512]; /* why it was stopped, or "" */
     const char *const *command;

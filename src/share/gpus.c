@@ -11,7 +11,7 @@
 #include "share/mps.h"
 #include "share/place.h"
 
-static const double FIRST_READ_PATIENCE = 3;
+static const double FIRST_READ_PATIENCE = 3, ONLY_READ_PATIENCE = 7;
 static const double ENDING_PATIENCE = 10;
 
 static bool has_lease(const struct slot_lease *leases, size_t count, const char *uuid, pid_t pid)
@@ -87,6 +87,7 @@ size_t gpus_list(struct monitor *monitor, struct slot_table *slots, const char *
         gpu->memory_bytes = bytes > 0 ? (uint64_t)bytes : 0;
         gpu->compute_mode =
             (enum compute_mode)device_number(device, DEVICE_COMPUTE_MODE, COMPUTE_SHARED);
+        gpu->silent = reading->state != READING_OK;
         find_occupant(monitor, reading, run, leases, lease_count, gpu);
     }
     free(leases);
@@ -101,6 +102,14 @@ static bool has_silent_device(struct monitor *monitor)
             return true;
     }
     return false;
+}
+
+static bool has_only_silent_devices(struct monitor *monitor)
+{
+    for (size_t i = 0; i < monitor_count(monitor); i++)
+        if (monitor_reading(monitor, i)->state == READING_OK)
+            return false;
+    return true;
 }
 
 /* Killed a moment ago, such as the last job that had the GPU. */
@@ -131,6 +140,8 @@ static int await_frames(struct monitor *monitor, bool (*is_unsettled)(struct mon
 static int await_devices(struct monitor *monitor)
 {
     int r = await_frames(monitor, has_silent_device, FIRST_READ_PATIENCE);
+    if (r >= 0 && has_only_silent_devices(monitor))
+        r = await_frames(monitor, has_only_silent_devices, ONLY_READ_PATIENCE);
     return r == 1 && has_ending_process(monitor)
                ? await_frames(monitor, has_ending_process, ENDING_PATIENCE)
                : r;

@@ -90,6 +90,8 @@ void mps_unlock(struct mps *mps);
  * other −errno. */
 MUST_CHECK int mps_ask(const struct mps *mps, const char *command, struct strbuf *answer);
 
+/* The daemon of the pid file, where it is one; 0 otherwise. */
+pid_t mps_daemon_pid(const struct mps *mps);
 void mps_look(const struct mps *mps, struct mps_view *ret);
 bool mps_has_client(const struct mps_view *view, pid_t pid);
 bool mps_has_fault(const struct mps_view *view);
@@ -123,6 +125,20 @@ int mps_stop(struct mps *mps);
 
 /* How long the server's log is, to be given as `from` later. */
 long mps_log_length(const struct mps *mps);
-/* The server's log says, behind `from`, that a fault took one of these down. It names all that a
- * fault took down, and does not say whose the fault was. */
-bool mps_was_torn_down(const struct mps *mps, long from, const pid_t *clients, size_t count);
+
+/* Processes, those that were asked about and all others. */
+struct mps_tally {
+    unsigned own, others;
+};
+
+/* What the server's log says. */
+struct mps_story {
+    struct mps_tally connected; /* as clients */
+    /* By one fault: the first that took own ones, else the last. The log names all that a fault
+     * took down, and does not say whose the fault was. */
+    struct mps_tally torn_down;
+};
+
+/* From what was its length once. */
+void mps_read_log(const struct mps *mps, long from, const pid_t *own, size_t count,
+                  struct mps_story *ret);

@@ -285,36 +285,3 @@ int mps_stop(struct mps *mps)
     clear_pipe_folder(mps);
     return 0;
 }
-
-/* "… Client {PID: 802, Context ID: 1} …" */
-static bool names_client(const char *line, pid_t client)
-{
-    int pid;
-    const char *at = strstr(line, "{PID: ");
-    return at && sscanf(at, "{PID: %d", &pid) == 1 && pid == client;
-}
-
-long mps_log_length(const struct mps *mps)
-{
-    char path[sizeof(mps->log) + 16];
-    struct stat status;
-    snprintf(path, sizeof(path), "%s/server.log", mps->log);
-    return stat(path, &status) == 0 ? (long)status.st_size : 0;
-}
-
-bool mps_was_torn_down(const struct mps *mps, long from, const pid_t *clients, size_t count)
-{
-    char path[sizeof(mps->log) + 16], line[512];
-    snprintf(path, sizeof(path), "%s/server.log", mps->log);
-    FILE *file = fopen(path, "re");
-    bool found = false;
-    if (!file)
-        return false;
-    /* A new daemon begins a new log. */
-    if (fseek(file, 0, SEEK_END) == 0 && fseek(file, ftell(file) >= from ? from : 0, SEEK_SET) == 0)
-        while (!found && fgets(line, sizeof(line), file))
-            for (size_t i = 0; i < count && !found && strstr(line, "to be torn down"); i++)
-                found = names_client(line, clients[i]);
-    fclose(file);
-    return found;
-}

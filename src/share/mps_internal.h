@@ -6,8 +6,6 @@
 /* The protocol that all versions speak: a later one is chosen by this variable or an option. */
 #define MPS_PROTOCOL "CUDA_MPS_PROTOCOL_VERSION=2"
 
-/* The daemon of the pid file, where it is one; 0 otherwise. */
-pid_t mps_daemon_pid(const struct mps *mps);
 /* In $ROOFTOP_MPS_CONTROL, or on the PATH. */
 bool mps_find_path(char *ret, size_t size);
 /* mps_daemon.c: MPS keeps what servers and clients share in /dev/shm: a container may lack it. */

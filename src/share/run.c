@@ -134,22 +134,43 @@ static int enter(struct run *run, struct counter_failure *failure)
 
 /* ---- faults ---- */
 
-/* A fault takes down every client of the server, and nobody says whose it was; a job that had the
- * GPU to itself caused its own. */
-static void judge_fault(struct run *run)
+/* A fault takes down every client of the server, and nobody says whose it was. The job that was
+ * alone, on its GPU or among those that were taken down, caused its own. */
+static void judge_fault(struct run *run, const struct mps_story *story)
 {
     struct account *account = run->account;
-    if (!run->shared || account->outcome != OUTCOME_ENDED || account->exit_code == 0 ||
-        !mps_was_torn_down(&run->mps, run->log_begin, run->clients, run->client_count))
+    const struct mps_tally *down = &story->torn_down;
+    bool alone = run->most_jobs < 2;
+    if (account->outcome != OUTCOME_ENDED || account->exit_code == 0 ||
+        down->own + (alone ? down->others : 0) == 0)
         return;
-    bool alone = run->recent_jobs < 2;
+    alone = alone || down->others == 0;
     account->outcome = alone ? OUTCOME_FAULT : OUTCOME_VICTIM;
     if (!alone)
         account->exit_code = RUN_EXIT_VICTIM;
     snprintf(account->note, sizeof(account->note),
              alone ? "it caused a GPU fault"
-                   : "a GPU fault took down the %u jobs on its GPU, this one too",
-             run->recent_jobs);
+                   : "a GPU fault took down %u processes on its GPU, its own too",
+             down->own + down->others);
+}
+
+/* Who was on the GPU too shortly to be listed by the driver stands in the server's log. */
+static void verify_late(struct run *run, const struct mps_story *story)
+{
+    struct account *account = run->account;
+    const struct mps_tally *clients = &story->connected;
+    account->was_client =
+        account->was_client || clients->own + (run->most_jobs < 2 ? clients->others : 0) > 0;
+}
+
+static void look_back(struct run *run)
+{
+    struct mps_story story;
+    if (!run->shared)
+        return;
+    mps_read_log(&run->mps, run->log_begin, run->clients, run->client_count, &story);
+    judge_fault(run, &story);
+    verify_late(run, &story);
 }
 
 /* ---- the whole ---- */
@@ -181,7 +202,7 @@ static int watch_until_done(struct run *run, struct counter_failure *failure)
         int r = run_watch(run);
         if (r < 0)
             return share_fail(failure, r, "", "the command cannot be run: %s", strerror(-r));
-        judge_fault(run);
+        look_back(run);
         if (run->account->outcome != OUTCOME_VICTIM ||
             run->account->attempts > run->options->victim_retries)
             return 0;

@@ -30,13 +30,13 @@ struct run {
     struct loop *loop;
     struct loop_timer *kill_timer, *timeout_timer, *tick_timer;
     struct job job;
+    int daemon_fd; /* of the MPS daemon's process, or -1 */
     struct process_tree tree;
     struct verify verify;
     struct guard guard;
     unsigned frames;
     unsigned jobs[SLOT_GPUS]; /* on each of the job's GPUs */
-    unsigned recent_jobs;     /* most on the first of them of late: those that a fault took down */
-    double recent_at;         /* may be gone before this one is */
+    unsigned most_jobs;       /* on the first of them, ever */
     bool ended;               /* the command itself */
     bool stopping;
     size_t client_count; /* the command, and processes of it that were seen on the GPU */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,8 +14,6 @@
 
 static const double USUAL_GRACE = 5;
 static const double TICK = 1;
-/* So long a program may take to end after a fault. */
-static const double RECENT = 10;
 /* The tree of processes is read with each frame at first, and then with each fifth. */
 enum { EAGER_FRAMES = 50, TREE_PERIOD = 5 };
 
@@ -77,11 +76,8 @@ static void count_jobs(struct run *run)
         run->jobs[i] = use.shared + use.exclusive > 0 ? use.shared + use.exclusive : 1;
     }
     free(leases);
-    double now = clock_monotonic();
-    if (run->jobs[0] >= run->recent_jobs || now - run->recent_at > RECENT) {
-        run->recent_jobs = run->jobs[0];
-        run->recent_at = now;
-    }
+    if (run->jobs[0] > run->most_jobs)
+        run->most_jobs = run->jobs[0];
 }
 
 /* What the command leaves running ends with it: its slot does. */
@@ -227,6 +223,29 @@ static void on_tick(void *context, uint32_t events)
     reap(run);
 }
 
+/* Its limits and its place in MPS are then nobody's. */
+static void on_daemon_end(void *context, uint32_t events)
+{
+    (void)events;
+    struct run *run = context;
+    loop_remove(run->loop, run->daemon_fd);
+    if (run->ended || run->stopping)
+        return;
+    run->account->mps_lost_after = clock_monotonic() - run->account->begin;
+    run_say(run,
+            "the MPS daemon of %s has ended under the job, which may fail for that; %s/control.log "
+            "may say why",
+            run->mps.uuid, run->mps.log);
+}
+
+static int watch_daemon(struct run *run)
+{
+    pid_t daemon = run->shared ? mps_daemon_pid(&run->mps) : 0;
+    run->daemon_fd = daemon ? pidfd_open(daemon, 0) : -1;
+    return run->daemon_fd < 0 ? 0
+                              : loop_add(run->loop, run->daemon_fd, EPOLLIN, on_daemon_end, run);
+}
+
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 static void list_forwarded(sigset_t *ret)
@@ -312,9 +331,10 @@ static int start(struct run *run)
 int run_watch(struct run *run)
 {
     run->ended = run->stopping = false;
+    run->daemon_fd = -1;
     run->frames = 0;
     run->client_count = 0;
-    run->recent_jobs = 0;
+    run->most_jobs = 0;
     run->tree.count = 0;
     run->verify = (struct verify){.mps = &run->mps, .limits = run->limits};
     run->guard = (struct guard){
@@ -326,6 +346,8 @@ int run_watch(struct run *run)
     for (size_t i = 0; i < SLOT_GPUS; i++)
         run->jobs[i] = 1;
     int r = set_up(run);
+    if (r == 0)
+        r = watch_daemon(run);
     count_jobs(run);
     /* Orphans of the job stay in its tree. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -340,7 +362,10 @@ int run_watch(struct run *run)
     if (r == 0)
         r = loop_run(run->loop);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
+    count_jobs(run);
     job_end(&run->job);
+    if (run->daemon_fd >= 0)
+        close(run->daemon_fd);
     loop_free(run->loop);
     run->loop = NULL;
     return r;

@@ -208,6 +208,12 @@ static int find_room(const struct slot_table *table, const struct slot_request *
 {
     struct slot_use use = slot_use(table->leases, table->count, gpu->uuid);
     const struct slot_lease *holder = holder_of(table, gpu->uuid);
+    if (gpu->silent)
+        return share_fail(failure, -EBUSY,
+                          "`rooftop doctor` says more. Choose another GPU (--gpu), wait (--wait), "
+                          "or reset it: nvidia-smi -r, with -i and the GPU.",
+                          "the driver does not answer for %s, so nobody knows what runs there",
+                          gpu->uuid);
     if (gpu->compute_mode == COMPUTE_PROHIBITED)
         return share_fail(failure, -EBUSY, "As root: nvidia-smi -c DEFAULT, with -i and the GPU.",
                           "nobody may use %s: its compute mode is PROHIBITED", gpu->uuid);

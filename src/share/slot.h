@@ -35,6 +35,7 @@ struct slot_gpu {
     uint64_t memory_bytes; /* that all leases together may have */
     char occupant[128];    /* a program that uses it without a lease, or "" */
     enum compute_mode compute_mode;
+    bool silent; /* the driver does not answer for it */
 };
 
 struct slot_request {

@@ -29,6 +29,14 @@ expect_text err "its CUDA_MPS_SM_PARTITION is not the slot's" "and told why"
 expect_exit 9 "a program that names none is refused by MPS" $run --sm 25 -- \
     env -u CUDA_MPS_SM_PARTITION "$fake_job" alloc 1G spin 60
 
+# Where a fault ends only its own partition.
+echo 'fault -> contained' >mps_script
+expect_exit 11 "a job that faults in its own partition" $run --sm 25 --json fault.json -- "$fake_job" seen 3 fault
+"$BUILD_ROOT/tests/tools/jsoncheck" outcome note <fault.json >values
+echo '"fault" "it caused a GPU fault"' >expected
+expect_same values expected "is known to be the cause, though it was not alone"
+: >mps_script
+
 # Whoever was killed leaves its partition to the next to give back.
 $run --sm 50 -- "$fake_job" touch two spin 60 >/dev/null &
 killed=$!
@@ -39,6 +47,7 @@ kill -KILL "$("$ROOFTOP" slots | sed -n "s|^ .* PID \([0-9]*\).*|\1|p" | tail -n
 one_is_left() { [ "$("$ROOFTOP" slots | grep -c PID)" -eq 1 ]; }
 await one_is_left
 expect_exit 0 "the next has the room of one that was killed" $run --sm 50 -- "$fake_job" sm
+echo 'sm 64' >expected
 expect_same out expected "all of it"
 touch end
 wait $job

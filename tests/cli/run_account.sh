@@ -56,4 +56,23 @@ wait $other
 [ "$("$jsoncheck" waited_seconds wall_seconds <c.json | awk '{print ($1 > $2)}')" = 1 ]
 result $? "its wait and its wall time are told apart"
 
+# On the GPU too shortly to be listed by the driver: the log of MPS has it. The program is a child of the job's.
+expect_exit 0 "a short job" "$ROOFTOP" run --share --sm 25% --mem 4G --json d.json -- sh -c '"$0" sm; true' "$fake_job"
+"$jsoncheck" verified verified_by verified_after_seconds <d.json >values
+echo 'true "log" null' >expected
+expect_same values expected "is verified by the log"
+expect_text err 'verified by the log of MPS: it was a client' "and says so"
+expect_exit 0 "one that is not on the GPU" "$ROOFTOP" run --share --sm 25% --mem 4G --json e.json -- true
+"$jsoncheck" verified verified_by <e.json >values
+echo 'false null' >expected
+expect_same values expected "is not verified"
+(await [ -e alone ]; exec "$ROOFTOP" run -q --share --sm 25% --mem 4G -- "$fake_job" touch three wait end3) >/dev/null &
+other=$!
+expect_exit 0 "one that is not on the GPU, while another comes" "$ROOFTOP" run --share --sm 25% --mem 4G --json f.json -- \
+    sh -c 'touch alone; until [ -e three ]; do sleep 0.02; done'
+"$jsoncheck" verified verified_by <f.json >values
+expect_same values expected "is not verified by its neighbour"
+touch end3
+wait $other
+
 finish

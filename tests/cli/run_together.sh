@@ -109,7 +109,7 @@ retried=$!
 await [ -e six -a -e seven ]
 expect_exit 123 "a job with neighbours that faults" $run --share --mem 4G --json cause.json -- \
     "$fake_job" seen 12 fault
-expect_text err 'a GPU fault took down the 3 jobs on its GPU, this one too' "is told so"
+expect_text err 'a GPU fault took down 3 processes on its GPU, its own too' "is told so"
 wait $retried
 result $? "one that may try again succeeds"
 # It looks at its GPU some times more, while it is alone there.
@@ -125,7 +125,7 @@ touch late
 wait $victim
 [ $? -eq 123 ]
 result $? "its neighbour has the same exit code"
-expect_text retried.err 'a GPU fault took down the .* jobs on its GPU, this one too; trying again' "and says why it did"
+expect_text retried.err 'a GPU fault took down 3 processes on its GPU, its own too; trying again' "and says why it did"
 expect_exit 11 "a job that faults alone" $run --share --mem 4G --json alone.json -- \
     "$fake_job" seen 3 fault
 expect_text err 'it caused a GPU fault' "is known to be the cause"
@@ -135,6 +135,48 @@ done >values
 printf '"victim" 1\n"victim" 1\n"ended" 2\n"fault" 1\n' >expected
 expect_same values expected "the accounts tell them apart"
 no_mps_left "no daemon is left after the faults"
+
+# Its neighbour tries again too, and is hurt again.
+$run -q --share --mem 4G --retry-victims 1 -- sh -c \
+    'n=1; [ ! -e round1 ] || n=2; exec "$0" touch round$n spin 600' "$fake_job" >/dev/null 2>&1 &
+neighbour=$!
+expect_exit 123 "a victim for the second time" $run --share --mem 4G --retry-victims 1 --json again.json -- sh -c \
+    'n=1; [ ! -e met ] || n=2; until [ -e round$n ]; do sleep 0.02; done; touch met; exec "$0" fault' "$fake_job"
+[ "$(grep -c 'trying again' err)" -eq 1 ]
+result $? "has tried again once"
+"$jsoncheck" outcome attempts exit_code <again.json >values
+echo '"victim" 2 123' >expected
+expect_same values expected "and gives up, as its account says"
+wait $neighbour
+[ $? -eq 123 ]
+result $? "so does its neighbour"
+
+# The daemon dies under a job.
+$run --share --mem 4G --json lost.json -- "$fake_job" touch eight spin 600 >/dev/null 2>lost.err &
+job=$!
+await [ -e eight ]
+kill -KILL "$(cat run/rooftop/share/mps/*/pipe/nvidia-cuda-mps-control.pid)"
+wait $job
+[ $? -eq 13 ]
+result $? "a job whose MPS daemon dies ends as it ends"
+expect_text lost.err 'the MPS daemon of GPU-.* has ended under the job, which may fail for that; .*/control\.log' "and says so at once"
+expect_text lost.err '^    the MPS daemon ended [0-9.]+ s after its start, under it$' "so does its account"
+"$jsoncheck" mps_lost_after_seconds <lost.json | grep -Eq '^[0-9.]+$'
+result $? "as JSON too"
+expect_exit 0 "the next job has a new daemon" $run --share --mem 4G --json new.json -- "$fake_job" sm
+"$jsoncheck" mps_lost_after_seconds <new.json >values
+echo null >expected
+expect_same values expected "which does not die"
+
+# A GPU that does not answer is nobody's.
+{
+    sed '$d' gpu/base
+    echo 'gpu h200'
+    echo "nvmlDeviceGetTemperature -> hang $PWD/answer"
+} >silent
+FAKE_NVML_SCRIPT=$PWD/silent expect_exit 3 "a GPU that does not answer" $run --gpu 1 -- touch ran
+expect_text err 'the driver does not answer for GPU-.*2, so nobody knows what runs there' "and says so"
+expect_text err 'rooftop doctor.*--gpu.*nvidia-smi -r' "and what to do"
 
 # MPS that does not work.
 echo 'start -> "Failed to set up"' >mps_script

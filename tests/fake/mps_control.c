@@ -17,6 +17,7 @@
  *   start -> mute         the daemon starts and answers nothing
  *   start -> vanish       -d says nothing and there is no daemon
  *   fault -> lasting      after a fault the server stays in FAULT until all clients are gone
+ *   fault -> contained    a fault takes down the clients of its own partition only
  *
  * Programs on the GPU are fake_job (cuda_job.c). They hold a connection while they live. */
 #include <errno.h>
@@ -35,6 +36,14 @@
 static const char HELP[] = "CUDA MPS Control for Linux/Unix/QNX.\n"
                            "Copyright (C) 2003 - 2025 NVIDIA Corporation.\n";
 
+static const struct {
+    const char *word;
+    enum action action;
+} actions[] = {
+    {"hang", ACTION_HANG},     {"die", ACTION_DIE},      {"mute", ACTION_MUTE},
+    {"vanish", ACTION_VANISH}, {"lasting", ACTION_LAST}, {"contained", ACTION_CONTAIN},
+};
+
 enum action scripted(const char *command, char *ret_text, size_t size)
 {
     const char *path = getenv("FAKE_MPS_SCRIPT");
@@ -46,11 +55,10 @@ enum action scripted(const char *command, char *ret_text, size_t size)
         if (!arrow || strncmp(line, command, (size_t)(arrow - line)) != 0)
             continue;
         const char *what = arrow + 4;
-        action = strncmp(what, "hang", 4) == 0     ? ACTION_HANG
-                 : strncmp(what, "die", 3) == 0    ? ACTION_DIE
-                 : strncmp(what, "mute", 4) == 0   ? ACTION_MUTE
-                 : strncmp(what, "vanish", 6) == 0 ? ACTION_VANISH
-                                                   : ACTION_SAY;
+        action = ACTION_SAY;
+        for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+            if (strncmp(what, actions[i].word, strlen(actions[i].word)) == 0)
+                action = actions[i].action;
         if (action == ACTION_SAY)
             snprintf(ret_text, size, "%.*s", (int)strcspn(what + 1, "\""), what + 1);
     }

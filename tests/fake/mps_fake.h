@@ -41,7 +41,16 @@ struct daemon {
     unsigned long long memory, server_memory; /* of device 0; 0: none */
 };
 
-enum action { ACTION_NONE, ACTION_SAY, ACTION_HANG, ACTION_DIE, ACTION_MUTE, ACTION_VANISH };
+enum action {
+    ACTION_NONE,
+    ACTION_SAY,
+    ACTION_HANG,
+    ACTION_DIE,
+    ACTION_MUTE,
+    ACTION_VANISH,
+    ACTION_LAST,
+    ACTION_CONTAIN,
+};
 
 /* mps_control.c */
 enum action scripted(const char *command, char *ret_text, size_t size);

@@ -96,8 +96,11 @@ static void admit(struct daemon *daemon, struct connection *client)
     if (client->memory && (memory == 0 || client->memory < memory))
         memory = client->memory;
     unsigned sms = sms_of(daemon, client);
-    dprintf(client->fd, "%s %u %llu\n", daemon->faulted || sms == 0 ? "fault" : "ok", sms, memory);
     note("control.log", "NEW CLIENT");
+    char text[LINE];
+    snprintf(text, sizeof(text), "Client {PID: %d, Context ID: 0} connected", (int)client->pid);
+    note("server.log", text);
+    dprintf(client->fd, "%s %u %llu\n", daemon->faulted || sms == 0 ? "fault" : "ok", sms, memory);
 }
 
 static void admit_waiting(struct daemon *daemon)
@@ -121,14 +124,19 @@ void drop(struct daemon *daemon, struct connection *connection)
 }
 
 /* The server goes on, without any of its clients; its log names them all. With "fault -> lasting"
- * in the script it stays in FAULT until they are gone, as older ones do. */
-static void fault(struct daemon *daemon)
+ * in the script it stays in FAULT until they are gone, as older ones do; with "fault -> contained"
+ * only the clients of the same partition are hurt. */
+static void fault(struct daemon *daemon, const struct connection *at)
 {
-    char text[LINE];
-    daemon->faulted = scripted("fault", text, sizeof(text)) != ACTION_NONE;
+    char text[LINE], partition[sizeof(at->partition)];
+    enum action action = scripted("fault", text, sizeof(text));
+    daemon->faulted = action == ACTION_LAST;
+    memcpy(partition, at->partition, sizeof(partition));
+    note("server.log", "Server is handling a fatal GPU error.");
     for (size_t i = 0; i < CLIENTS; i++) {
         struct connection *client = &daemon->connections[i];
-        if (!client->pid || client->waiting)
+        if (!client->pid || client->waiting ||
+            (action == ACTION_CONTAIN && strcmp(client->partition, partition) != 0))
             continue;
         snprintf(text, sizeof(text), "Client {PID: %d, Context ID: 1} on device 0 to be torn down",
                  (int)client->pid);
@@ -182,7 +190,7 @@ static void take_line(struct daemon *daemon, struct connection *connection, char
     int pid;
     line[strcspn(line, "\n")] = '\0';
     if (connection->pid && strncmp(line, "fault", 5) == 0)
-        fault(daemon);
+        fault(daemon, connection);
     else if (sscanf(line, "client %d %u %lf %llu %159s", &pid, &connection->uid, &connection->sm,
                     &connection->memory, connection->partition) == 5) {
         connection->pid = pid;

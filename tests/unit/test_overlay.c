@@ -1,4 +1,5 @@
 #include "counter/cupti/overlay.h"
+#include "counter/cupti/overlay_supervise.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -439,6 +440,15 @@ static void restarts_after_an_overflow(void **state)
     assert_int_equal(count_log("enable"), count_log("disable"));
 }
 
+static void each_hang_costs_twice_as_long_up_to_an_hour(void **state)
+{
+    (void)state;
+    static const double expected[] = {60, 120, 240, 480, 960, 1920, 3840, 3840};
+    for (unsigned i = 0; i < ARRAY_SIZE(expected); i++)
+        assert_float_equal(overlay_hang_penalty(i), expected[i], 0);
+    assert_float_equal(overlay_hang_penalty(1000), 3840, 0);
+}
+
 static void leaves_out_a_device_that_hangs(void **state)
 {
     struct fixture *fixture = *state;
@@ -593,6 +603,7 @@ int main(void)
         TEST(goes_on_when_the_holder_has_gone),
         TEST(restarts_after_an_overflow),
         TEST(leaves_out_a_device_that_hangs),
+        cmocka_unit_test(each_hang_costs_twice_as_long_up_to_an_hour),
         TEST(starts_a_killed_helper_again),
         TEST(frees_the_counters_on_request),
         TEST(names_the_library_that_is_missing),

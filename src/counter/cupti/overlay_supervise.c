@@ -16,6 +16,7 @@ static const double FIRST_BACK_OFF = 10; /* intervals */
 static const double LONGEST_BACK_OFF = 60;
 /* A device whose call hung is left out for so long at first, then twice as long. */
 static const double HANG_PENALTY = 60;
+enum { MOST_DOUBLINGS = 6 };
 /* A helper that ends so often in a row without a value is not started again. */
 enum { MAX_FAILURES = 8 };
 
@@ -177,6 +178,11 @@ static bool follow_helper(struct overlay *overlay)
     }
 }
 
+double overlay_hang_penalty(unsigned hangs)
+{
+    return HANG_PENALTY * (1 << (hangs < MOST_DOUBLINGS ? hangs : MOST_DOUBLINGS));
+}
+
 static void leave_out(struct overlay *overlay, size_t member)
 {
     if (member >= overlay->member_count)
@@ -184,10 +190,7 @@ static void leave_out(struct overlay *overlay, size_t member)
     pthread_mutex_lock(&overlay->lock);
     struct overlay_device *device = &overlay->devices[overlay->member[member]];
     set_state(device, CUPTI_HUNG, "");
-    double penalty = HANG_PENALTY;
-    for (unsigned i = 0; i < device->hangs && i < 6; i++)
-        penalty *= 2;
-    device->left_out_until = clock_monotonic() + penalty;
+    device->left_out_until = clock_monotonic() + overlay_hang_penalty(device->hangs);
     device->hangs++;
     pthread_mutex_unlock(&overlay->lock);
 }

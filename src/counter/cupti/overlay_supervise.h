@@ -56,5 +56,8 @@ struct overlay {
     unsigned failures;
 };
 
+/* Seconds for which a device is left out that hangs and has hung so often before. */
+double overlay_hang_penalty(unsigned hangs);
+
 /* The overlay's thread: starts the helper, follows it, and starts it again, until it is to stop. */
 void *overlay_supervise(void *overlay);
