@@ -1,9 +1,13 @@
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/utf8.h"
+#include "bench/plan.h"
 #include "cmd/common.h"
 #include "cmd/job.h"
 #include "counter/compute_mode.h"
@@ -26,6 +30,7 @@ static const struct option_row options[] = {
 };
 
 struct slots {
+    struct monitor *monitor;
     size_t gpu_count;
     struct slot_gpu gpus[SLOT_GPUS];
     size_t lease_count;
@@ -45,38 +50,106 @@ static double free_percent(const struct slot_gpu *gpu, const struct slot_use *us
     return use->exclusive || gpu->compute_mode == COMPUTE_PROHIBITED ? 0 : 100 - use->sm_percent;
 }
 
-/* For a job. */
-static const char *mode_meaning(enum compute_mode mode)
+/* ---- text ---- */
+
+/* What keeps jobs from the GPU, a line each. */
+static void write_obstacles(const struct slot_gpu *gpu, struct strbuf *out)
 {
-    return mode == COMPUTE_SHARED       ? ""
-           : mode == COMPUTE_PROHIBITED ? "; compute mode PROHIBITED: no job can use it"
-                                        : "; compute mode EXCLUSIVE_PROCESS: for one process, or "
-                                          "jobs that share";
+    if (gpu->silent)
+        strbuf_puts(out, "    the driver does not answer for it: `rooftop doctor` says more\n");
+    if (gpu->occupant[0])
+        strbuf_printf(out, "    without a slot: %s\n", gpu->occupant);
+    if (gpu->compute_mode == COMPUTE_PROHIBITED)
+        strbuf_puts(out, "    compute mode PROHIBITED: no job can use it\n");
+    else if (gpu->compute_mode != COMPUTE_SHARED)
+        strbuf_puts(out,
+                    "    compute mode EXCLUSIVE_PROCESS: for one process, or jobs that share\n");
+}
+
+/* Text of `width` characters: cut, or with blanks behind it. */
+static void fit(char *ret, size_t size, const char *text, size_t width)
+{
+    size_t length = 0, count = 0;
+    for (size_t step; text[length] && count < width; length += step, count++) {
+        step = utf8_sequence_length(text + length);
+        step = step > 0 ? step : 1;
+    }
+    snprintf(ret, size, "%.*s%*s", (int)length, text, (int)(width - count), "");
+}
+
+/* Without blanks at its end. */
+static void end_line(struct strbuf *out)
+{
+    while (out->length > 0 && out->text[out->length - 1] == ' ')
+        strbuf_truncate(out, out->length - 1);
+    strbuf_putc(out, '\n');
+}
+
+static void write_row(const char *what, const char *pid, const char *user, double percent,
+                      uint64_t memory, const char *duration, struct strbuf *out)
+{
+    char name[100], who[44];
+    fit(name, sizeof(name), what, 24);
+    fit(who, sizeof(who), user, 10);
+    strbuf_printf(out, "    %s %8s  %s %4.0f %% %6.1f GiB %11s", name, pid, who, percent,
+                  (double)memory / GIBI, duration);
+    end_line(out);
+}
+
+static void write_lease_text(struct monitor *monitor, const struct slot_lease *lease,
+                             struct strbuf *out)
+{
+    pid_t pid = lease->job.pid ? lease->job.pid : lease->holder.pid;
+    struct strbuf duration = {0};
+    char number[16];
+    snprintf(number, sizeof(number), "%d", (int)pid);
+    bench_put_duration(&duration, fmax(clock_realtime() - lease->since, 0));
+    write_row(lease->name, number, monitor_describe(monitor, pid)->user, lease->sm_percent,
+              lease->memory_bytes, strbuf_text(&duration), out);
+    strbuf_free(&duration);
+}
+
+static const struct device *find_device(const struct monitor *monitor, const char *uuid)
+{
+    size_t i = 0;
+    while (i + 1 < monitor_count(monitor) &&
+           strcmp(monitor_device(monitor, i)->text[DEVICE_UUID], uuid) != 0)
+        i++;
+    return monitor_device(monitor, i);
 }
 
 static void write_gpu_text(const struct slots *slots, const struct slot_gpu *gpu,
                            struct strbuf *out)
 {
     struct slot_use use = slot_use(slots->leases, slots->lease_count, gpu->uuid);
-    strbuf_printf(out, "%s  free: %g %% of the SMs, %.1f GiB%s%s%s\n", gpu->uuid,
-                  free_percent(gpu, &use), (double)free_memory(gpu, &use) / GIBI,
-                  gpu->occupant[0] ? "; without a slot: " : "", gpu->occupant,
-                  mode_meaning(gpu->compute_mode));
-    for (size_t i = 0; i < slots->lease_count; i++) {
-        const struct slot_lease *lease = &slots->leases[i];
-        if (strcmp(lease->uuid, gpu->uuid) != 0)
-            continue;
-        strbuf_printf(out, "  %-24s PID %-8d", lease->name,
-                      (int)(lease->job.pid ? lease->job.pid : lease->holder.pid));
-        if (lease->mode == SLOT_SHARED)
-            strbuf_printf(out, " %g %% of the SMs, %.1f GiB,%s", lease->sm_percent,
-                          (double)lease->memory_bytes / GIBI,
-                          lease->multi_user ? " with other users," : "");
-        else
-            strbuf_puts(out, " exclusive,");
-        strbuf_printf(out, " for %.0f s\n", clock_realtime() - lease->since);
-    }
+    const struct device *device = find_device(slots->monitor, gpu->uuid);
+    char place[DEVICE_PLACE_SIZE];
+    bool several_users = false;
+    strbuf_printf(out, "%-3s %s, %s\n", device_place(device, place), device->text[DEVICE_NAME],
+                  gpu->uuid);
+    for (size_t i = 0; i < slots->lease_count; i++)
+        if (strcmp(slots->leases[i].uuid, gpu->uuid) == 0) {
+            write_lease_text(slots->monitor, &slots->leases[i], out);
+            several_users = several_users || slots->leases[i].multi_user;
+        }
+    if (several_users)
+        strbuf_puts(out, "    shared by several users (--multi-user)\n");
+    write_obstacles(gpu, out);
+    write_row("free", "", "", free_percent(gpu, &use), free_memory(gpu, &use), "", out);
 }
+
+static void write_text(const struct slots *slots, struct strbuf *out)
+{
+    strbuf_printf(out, "%-3s %-24s %8s  %-10s %6s %10s %11s\n", "GPU", "JOB", "PID", "USER", "SMs",
+                  "MEMORY", "FOR");
+    for (size_t i = 0; i < slots->gpu_count; i++)
+        write_gpu_text(slots, &slots->gpus[i], out);
+    if (slots->lease_count == 0)
+        strbuf_puts(out, "No job has a slot. `rooftop run --share -- COMMAND` takes one, and "
+                         "`rooftop run -- COMMAND`\na whole GPU.\n");
+}
+
+/* ---- JSON ---- */
 
 static void write_lease(const struct slot_lease *lease, struct json *json)
 {
@@ -151,20 +224,18 @@ static int read_slots(const struct settings *settings, struct slots *ret,
 {
     char folder[200];
     struct slot_table *table = NULL;
-    struct monitor *monitor = NULL;
     int r = place_open(folder, sizeof(folder), failure);
     if (r == 0)
         r = slot_open(&table, folder, failure);
     if (r == 0)
-        r = gpus_open(&monitor, settings->job.source, settings->job.gpus, NULL, failure);
+        r = gpus_open(&ret->monitor, settings->job.source, settings->job.gpus, NULL, failure);
     if (r == 0)
-        ret->gpu_count = gpus_list(monitor, table, folder, ret->gpus);
+        ret->gpu_count = gpus_list(ret->monitor, table, folder, ret->gpus);
     if (r == 0) {
         r = slot_list(table, &ret->leases, &ret->lease_count);
         if (r < 0)
             share_fail(failure, r, "", "the leases in %s cannot be read: %s", folder, strerror(-r));
     }
-    monitor_close(monitor);
     slot_close(table);
     return r;
 }
@@ -178,15 +249,14 @@ static int run(const struct command *command, int argc, char **argv)
     struct counter_failure failure = {0};
     struct slots slots = {0};
     int r = read_slots(&settings, &slots, &failure);
-    if (r < 0)
-        return watch_failed(command, r, &failure);
     struct strbuf out = {0};
-    if (strcmp(settings.format, "json") == 0)
+    if (r == 0 && strcmp(settings.format, "json") == 0)
         write_json(&slots, &out);
-    for (size_t i = 0; i < slots.gpu_count && strcmp(settings.format, "text") == 0; i++)
-        write_gpu_text(&slots, &slots.gpus[i], &out);
+    else if (r == 0)
+        write_text(&slots, &out);
+    monitor_close(slots.monitor);
     free(slots.leases);
-    int code = output_all(command, &out);
+    int code = r < 0 ? watch_failed(command, r, &failure) : output_all(command, &out);
     strbuf_free(&out);
     return code;
 }

@@ -1,6 +1,7 @@
 # A shared GPU in EXCLUSIVE_PROCESS mode, where root asks for it.
 . "$SOURCE_ROOT/tests/lib.sh"
 . "$SOURCE_ROOT/tests/share_stage.sh"
+jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
 
 run="$ROOFTOP run --share --mem 4G --exclusive-process"
 uuid=GPU-00000000-0000-4000-8000-000000000001
@@ -50,8 +51,8 @@ kill -KILL $job
 wait $job 2>/dev/null
 expect_exit 3 "the GPU is held by the job still" "$ROOFTOP" run -- touch ran
 expect_mode 3 "a killed rooftop leaves the mode while its job lives"
-kill -KILL "$("$ROOFTOP" slots | sed -n 's/.* PID \([0-9]*\).*/\1/p')"
-is_free() { ! "$ROOFTOP" slots | grep -q PID; }
+kill -KILL "$("$ROOFTOP" slots --format json | "$jsoncheck" gpus.0.leases.0.job_pid)"
+is_free() { [ "$("$ROOFTOP" slots --format json | "$jsoncheck" gpus.0.leases.#)" -eq 0 ]; }
 await is_free
 expect_exit 0 "the next one" "$ROOFTOP" run -- cat gpu/compute_mode.0
 expect_text err "the compute mode of $uuid was left at EXCLUSIVE_PROCESS, and is set back" "says so"

@@ -82,7 +82,7 @@ await [ -e one -a -e open/two ]
 result $? "two users are served at once"
 expect_text first.err 'one MPS server serves all users of GPU-.*a fault in one job ends them all' "and told what that means"
 "$ROOFTOP" slots >out
-expect_text out '^  nobody .* 4\.0 GiB, with other users, for' "slots says so"
+expect_text out '^    shared by several users \(--multi-user\)$' "slots says so"
 [ "$(mode_of $pipe)" = 711 ]
 result $? "the pipe folder can be entered"
 expect_exit 3 "one user beside several" $run -- touch ran

@@ -2,6 +2,7 @@
 . "$SOURCE_ROOT/tests/lib.sh"
 . "$SOURCE_ROOT/tests/share_stage.sh"
 
+jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
 run="$ROOFTOP run --share --mem 4G -q"
 uuid=GPU-00000000-0000-4000-8000-000000000001
 stage 1
@@ -43,8 +44,8 @@ killed=$!
 await [ -e two ]
 kill -KILL $killed
 wait $killed 2>/dev/null
-kill -KILL "$("$ROOFTOP" slots | sed -n "s|^ .* PID \([0-9]*\).*|\1|p" | tail -n 1)"
-one_is_left() { [ "$("$ROOFTOP" slots | grep -c PID)" -eq 1 ]; }
+kill -KILL "$("$ROOFTOP" slots --format json | "$jsoncheck" gpus.0.leases.1.job_pid)"
+one_is_left() { [ "$("$ROOFTOP" slots --format json | "$jsoncheck" gpus.0.leases.#)" -eq 1 ]; }
 await one_is_left
 expect_exit 0 "the next has the room of one that was killed" $run --sm 50 -- "$fake_job" sm
 echo 'sm 64' >expected

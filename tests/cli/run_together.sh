@@ -19,8 +19,21 @@ $run -q --share --sm 40 --mem 40G --name second -- "$fake_job" touch two wait en
 second=$!
 await [ -e one -a -e two ]
 "$ROOFTOP" slots >out
-expect_text out '^GPU-.*1  free: 20 % of the SMs, 58\.8 GiB$' "slots: what is left"
-expect_text out '^  first .* PID [0-9]+ +40 % of the SMs, 40\.0 GiB, for [0-9]+ s$' "slots: who holds what"
+sed 's/ [0-9]\{1,8\}  \([a-z]\)/ N  \1/; s/  '"$(id -un)"' /  ME /; s/[0-9.]* s$/N s/' out | tr -s ' ' >slots
+cat >expected <<'END'
+GPU JOB PID USER SMs MEMORY FOR
+0 NVIDIA H200, GPU-00000000-0000-4000-8000-000000000001
+ first N ME 40 % 40.0 GiB N s
+ second N ME 40 % 40.0 GiB N s
+ free 20 % 58.8 GiB
+1 NVIDIA H200, GPU-00000000-0000-4000-8000-000000000002
+ free 100 % 138.8 GiB
+END
+[ "$(awk 'length($0) > 80' out)" = "" ]
+result $? "slots: in 80 columns"
+sort slots >sorted
+sort expected >expected.sorted
+expect_same sorted expected.sorted "slots: who holds what, and what is left"
 "$ROOFTOP" slots --format json | "$jsoncheck" gpus.# gpus.0.free_sm_percent gpus.0.leases.# \
     gpus.1.leases.# gpus.0.leases.1.mode >values
 echo '2 20 2 0 "shared"' >expected
@@ -87,15 +100,17 @@ job=$!
 await [ -s five ]
 kill -KILL $job
 wait $job 2>/dev/null
-"$ROOFTOP" slots >out
-expect_text out 'PID' "a job whose rooftop was killed keeps its slot"
+leases() { "$ROOFTOP" slots --format json | "$jsoncheck" gpus.0.leases.# gpus.1.leases.#; }
+[ "$(leases)" = '1 0' ]
+result $? "a job whose rooftop was killed keeps its slot"
 kill -KILL "$(cat five)"
 slots_are_free() {
-    "$ROOFTOP" slots | grep -q 'PID' && return 1
-    return 0
+    [ "$(leases)" = '0 0' ]
 }
 await slots_are_free
 result $? "until it has ended"
+"$ROOFTOP" slots >out
+expect_text out '^No job has a slot\. .rooftop run --share -- COMMAND. takes one' "slots says how to get one"
 
 # Faults. A fault takes down all jobs of its GPU, and MPS does not say whose it was.
 $run -q --share --mem 4G --json victim.json -- sh -c '"$0" touch six spin 600
