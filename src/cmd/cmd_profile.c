@@ -76,7 +76,10 @@ static int list(struct profiles *profiles, struct strbuf *out)
     struct listing listing = {.profiles = profiles, .out = out};
     strbuf_printf(out, "%-20s  %9s  %9s  %9s  %9s  %11s  %9s  %s\n", "NAME", "COMPUTE", "MEMORY",
                   "SMs", "TIME", "VRAM PEAK", "ENERGY", "COMMAND");
+    size_t head = out->length;
     int r = profiles_each(profiles, list_one, &listing);
+    if (out->length == head)
+        strbuf_puts(out, "No profile is kept yet. `rooftop profile -- COMMAND` makes one.\n");
     return r < 0 ? r : listing.result;
 }
 
@@ -268,9 +271,10 @@ static int use_store(const struct command *command, int argc, char **argv)
     else
         r = with_profile(profiles, argv[1], strcmp(verb, "show") == 0 ? show : export, &out);
     profiles_close(profiles);
-    int code = r == -ENOENT ? usage_error(command, "there is no profile '%s'", argv[1])
-               : r < 0      ? run_error(command, "%s", strerror(-r))
-                            : output_all(command, &out);
+    int code = r == -ENOENT
+                   ? usage_error(command, "there is no profile '%s'; `list` shows all", argv[1])
+               : r < 0 ? run_error(command, "%s", strerror(-r))
+                       : output_all(command, &out);
     strbuf_free(&out);
     return code;
 }
@@ -357,8 +361,10 @@ static int measure(const struct command *command, const struct settings *setting
     if (code == EXIT_DONE) {
         int r = profiler_finish(profiler, &account, settings->job.name, profile);
         if (r < 0)
-            code = run_error(command, "%s",
-                             r == -ENODATA ? "it ended before it could be measured" : strerror(-r));
+            code =
+                run_error(command, "%s",
+                          r == -ENODATA ? "it ended before it could be measured, and is not stored"
+                                        : strerror(-r));
     }
     run_free(&account);
     profiler_free(profiler);

@@ -9,6 +9,7 @@
 #include "share/gpus.h"
 
 enum { SMALLEST_SLOT = 64 << 20 };
+static const uint64_t NOT_ASKED = UINT64_MAX;
 
 struct settings {
     struct job_options job;
@@ -162,38 +163,40 @@ static int report(const struct command *command, const struct settings *settings
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct settings settings = {.gpu_count = 1};
+    struct settings settings = {.gpu_count = 1, .memory = NOT_ASKED};
     int operands;
     enum options_result result = options_parse(command, argc, argv, &settings, &operands);
     if (result != OPTIONS_GO)
         return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
     if (operands == argc)
         return usage_error(command, "which command shall it run?");
-    if (settings.exclusive && (settings.share || settings.sm || settings.memory))
+    bool memory_asked = settings.memory != NOT_ASKED;
+    if (settings.exclusive && (settings.share || settings.sm || memory_asked))
         return usage_error(command, "--exclusive goes with none of --share, --sm and --mem");
     if ((settings.multi_user || settings.exclusive_process) && !settings.share)
         return usage_error(command, "--%s goes with --share",
                            settings.multi_user ? "multi-user" : "exclusive-process");
     double percent = 0;
     if (settings.sm && !parse_percent(settings.sm, &percent))
-        return usage_error(command, "--sm: '%s' is no percentage such as 25%%", settings.sm);
+        return usage_error(command, "--sm: '%s' is no part of the SMs such as 25%%, up to 100%%",
+                           settings.sm);
     if (settings.gpu_count < 1 || settings.gpu_count > SLOT_GPUS)
         return usage_error(command, "--gpus: 1 to %d", SLOT_GPUS);
-    if (settings.memory > 0 && settings.memory < SMALLEST_SLOT)
+    if (settings.memory < SMALLEST_SLOT)
         return usage_error(command, "--mem: a slot of less than 64M holds no CUDA program");
     if (settings.json && !can_write(settings.json))
         return run_error(command, "--json: %s: %s", settings.json, strerror(errno));
     if (settings.reserve > GPUS_FREE_BYTES)
         return usage_error(command, "--reserve: slots leave 1 GiB of a GPU free; with more, jobs "
                                     "within their slots would have to end");
-    bool limited = settings.sm || settings.memory;
+    bool limited = settings.sm || memory_asked;
     struct run_options run_options = {
         .mode = settings.share ? RUN_SHARED
                 : limited      ? RUN_EITHER
                                : RUN_EXCLUSIVE,
         .gpu_count = (unsigned)settings.gpu_count,
         .sm_percent = percent,
-        .memory_bytes = settings.memory,
+        .memory_bytes = memory_asked ? settings.memory : 0,
         .multi_user = settings.multi_user,
         .exclusive_process = settings.exclusive_process,
         .timeout = settings.timeout,

@@ -18,6 +18,17 @@ int job_exit_code(int status)
     return WIFEXITED(status) ? WEXITSTATUS(status) : JOB_EXIT_SIGNAL + WTERMSIG(status);
 }
 
+/* As a shell's exit codes have it. */
+static _Noreturn void refuse(const char *command, int error)
+{
+    dprintf(STDERR_FILENO, "rooftop: cannot run '%s': %s\n%s\n", command, strerror(error),
+            error == ENOENT   ? "What only a shell knows, or a whole line of it: -- sh -c 'LINE'"
+            : error == EACCES ? "Make it executable (chmod +x), or name the program that reads it: "
+                                "-- python FILE"
+                              : "");
+    _exit(error == ENOENT ? JOB_EXIT_NOT_FOUND : JOB_EXIT_CANNOT_RUN);
+}
+
 /* In the child: waits for the word to go, and becomes the command. */
 static _Noreturn void become(const char *const *argv, char **environment, int gate)
 {
@@ -36,9 +47,7 @@ static _Noreturn void become(const char *const *argv, char **environment, int ga
     signal(SIGPIPE, SIG_DFL);
     signal(SIGTTOU, SIG_DFL);
     execvpe(argv[0], (char *const *)argv, environment);
-    int error = errno;
-    dprintf(STDERR_FILENO, "rooftop run: %s: %s\n", argv[0], strerror(error));
-    _exit(error == ENOENT ? JOB_EXIT_NOT_FOUND : JOB_EXIT_CANNOT_RUN);
+    refuse(argv[0], errno);
 }
 
 /* Where this program is in front on a terminal, the job takes its place. */

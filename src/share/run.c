@@ -216,8 +216,15 @@ static int watch_until_done(struct run *run, struct counter_failure *failure)
 /* Without a GPU there is nothing to hold or to measure. */
 static enum run_result run_plainly(struct run *run, struct counter_failure *failure)
 {
-    if (run->options->mode == RUN_SHARED || run->options->gpus || run->options->needs_gpu)
+    const struct run_options *options = run->options;
+    if (options->needs_gpu)
         return RUN_NO_GPU;
+    if (options->mode == RUN_SHARED || options->gpus || options->gpu_count > 1) {
+        snprintf(failure->advice, sizeof(failure->advice),
+                 "`rooftop doctor` says what is missing. Without --share, --gpu and --gpus the "
+                 "command runs without a GPU.");
+        return RUN_NO_GPU;
+    }
     run_say(run, "no GPU, so it runs without: %s", failure->reason);
     run->account->attempts = 1;
     int r = run_watch(run);

@@ -243,7 +243,8 @@ static int find_room(const struct slot_table *table, const struct slot_request *
                 : "%s is shared by one user, as '%s' (PID %d) asked",
             gpu->uuid, holder->name, (int)holder->holder.pid);
     if (request->memory_bytes > gpu->memory_bytes)
-        return share_fail(failure, -E2BIG, "", "%.2f GiB are more than %s can give (%.2f GiB)",
+        return share_fail(failure, -E2BIG, "Ask for less: `rooftop slots` shows what is free.",
+                          "%.2f GiB are more than %s can give (%.2f GiB)",
                           gib(request->memory_bytes), gpu->uuid, gib(gpu->memory_bytes));
     if (use.memory_bytes + request->memory_bytes > gpu->memory_bytes)
         return share_fail(
@@ -326,8 +327,9 @@ int slot_take(struct slot_table *table, const struct slot_request *request,
     if (request->gpu_count == 0 || request->gpu_count > SLOT_GPUS)
         return -EINVAL;
     if (request->gpu_count > gpu_count)
-        return share_fail(failure, -E2BIG, "", "%u GPUs are asked for, and there %s %zu",
-                          request->gpu_count, gpu_count == 1 ? "is" : "are", gpu_count);
+        return share_fail(failure, -E2BIG, "`rooftop list` shows them.",
+                          "%u GPUs are asked for, and there %s %zu", request->gpu_count,
+                          gpu_count == 1 ? "is" : "are", gpu_count);
     int r = lock_and_load(table);
     if (r < 0)
         return share_fail(failure, r, "Remove the file when no `rooftop run` is running.", "%s: %s",

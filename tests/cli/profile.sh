@@ -7,6 +7,8 @@ export ROOFTOP_PROFILES="$scratch/profiles.db"
 
 expect_exit 2 "no command and no verb" $profile
 expect_exit 2 "a verb that there is not" $profile sing
+expect_exit 0 "a list of none" $profile list
+expect_text out 'No profile is kept yet\. .rooftop profile -- COMMAND. makes one' "says how to get one"
 expect_exit 2 "show without a name" $profile show
 expect_exit 2 "list with a name" $profile list x
 expect_exit 2 "a profile that there is not" $profile show nobody

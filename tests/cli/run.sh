@@ -14,8 +14,10 @@ no_mps_left() {
 expect_exit 2 "no command" $run
 expect_exit 2 "exclusive and limited" $run --exclusive --sm 25% -- true
 expect_exit 2 "no percentage" $run --sm 125% -- true
+expect_text err "'125%' is no part of the SMs such as 25%, up to 100%" "and says what is one"
 expect_exit 2 "no size" $run --mem lots -- true
 expect_exit 2 "a slot that holds nothing" $run --mem 10 -- touch ran
+expect_exit 2 "a slot of nothing" $run --mem 0 -- touch ran
 expect_exit 1 "a place where no account can be written" $run --json /not/there/a.json -- touch ran
 expect_text err '^rooftop run: --json: /not/there/a\.json: No such file' "and names it"
 [ ! -e ran ]
@@ -39,6 +41,8 @@ mkdir alone
 expect_exit 7 "without a GPU it runs all the same" $run -- sh -c 'exit 7'
 expect_text err 'no GPU, so it runs without' "and says so"
 expect_exit 3 "with --share it does not" $run --share -- touch ran
+expect_exit 3 "nor for two GPUs" $run --gpus 2 -- touch ran
+expect_text err 'rooftop doctor.*Without --share, --gpu and --gpus the command runs without' "and says what to do"
 [ ! -e ran ]
 result $? "the command was not run"
 expect_exit 3 "slots without a GPU" "$ROOFTOP" slots
@@ -48,6 +52,14 @@ stage 2
 # Alone on a GPU.
 expect_exit 5 "its exit code is passed on" $run -q -- sh -c 'exit 5'
 expect_exit 127 "a command that is not there" $run -q -- /not/there
+expect_exit 127 "what only a shell knows" $run -q -- export A=1
+expect_text err "cannot run 'export': No such file" "is named"
+expect_text err "sh -c 'LINE'" "and how it runs"
+expect_exit 126 "a file that cannot be executed" $run -q -- /etc/passwd
+expect_text err "cannot run '/etc/passwd': Permission denied" "is named"
+expect_text err 'chmod \+x' "and what to do"
+expect_exit 2 "more memory than there is" $run --share --mem 1T -- touch ran
+expect_text err 'rooftop slots. shows what is free' "and what to do"
 expect_exit 143 "a command that a signal ended" $run -q -- sh -c 'kill -TERM $$'
 expect_exit 0 "an exclusive job" $run --json e.json -- "$fake_job" alloc 3G seen 4
 expect_text err 'Compute SOL 9[34] % \(tensor\), Memory SOL 1[78] % \(HBM only\), bound: compute; nvidia-smi would have said 99 %$' \

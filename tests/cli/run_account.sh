@@ -75,4 +75,22 @@ expect_same values expected "is not verified by its neighbour"
 touch end3
 wait $other
 
+# Two whole GPUs: the account is over both, each with its own memory.
+unset CUDA_VISIBLE_DEVICES
+echo GPU-00000000-0000-4000-8000-000000000002 >>gpu/devices
+echo 'gpu h200' >>gpu/base
+cp gpu/base gpu/nvml
+expect_exit 0 "a job on two GPUs" "$ROOFTOP" run --gpus 2 --json g.json -- sh -c '
+    echo "$CUDA_VISIBLE_DEVICES"
+    "$0" alloc 1G seen 5 & CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES#*,} "$0" alloc 2G seen 5; wait' "$fake_job"
+echo GPU-00000000-0000-4000-8000-000000000001,GPU-00000000-0000-4000-8000-000000000002 >expected
+head -n 1 out >values
+expect_same values expected "names both to CUDA"
+"$jsoncheck" mode gpus.# gpus.0.index gpus.1.index gpus.0.memory_peak_bytes gpus.1.memory_peak_bytes \
+    gpus.0.compute_sol_pipe gpus.1.compute_sol_pipe <g.json >values
+echo '"exclusive" 2 0 1 1598029824 2671771648 "tensor" "tensor"' >expected
+expect_same values expected "its account has both"
+is_about 601.75 g.json gpus.1.energy_joules gpus.1.measured_seconds
+result $? "and the energy of each"
+
 finish
