@@ -338,8 +338,22 @@ static int store_profile(const struct command *command, const struct profile *pr
     return EXIT_DONE;
 }
 
+/* Before the job runs, for hours perhaps. */
+static int try_store(const struct command *command)
+{
+    struct profiles *profiles;
+    char why[640];
+    if (profiles_open(&profiles, why, sizeof(why)) < 0)
+        return run_error(command, "%s", why);
+    profiles_close(profiles);
+    return EXIT_DONE;
+}
+
 static int measure(const struct command *command, const struct settings *settings, char **argv)
 {
+    int store = try_store(command);
+    if (store != EXIT_DONE)
+        return store;
     struct profiler *profiler;
     struct profile *profile = calloc(1, sizeof(*profile));
     if (!profile || profiler_new(&profiler) < 0) {

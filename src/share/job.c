@@ -22,7 +22,8 @@ int job_exit_code(int status)
 static _Noreturn void refuse(const char *command, int error)
 {
     dprintf(STDERR_FILENO, "rooftop: cannot run '%s': %s\n%s\n", command, strerror(error),
-            error == ENOENT   ? "What only a shell knows, or a whole line of it: -- sh -c 'LINE'"
+            error == ENOENT || !strchr(command, '/')
+                ? "What only a shell knows, or a whole line of it: -- sh -c 'LINE'"
             : error == EACCES ? "Make it executable (chmod +x), or name the program that reads it: "
                                 "-- python FILE"
                               : "");

@@ -9,6 +9,8 @@
 
 #include "base/runtime.h"
 
+static const char ADVICE[] = "Set ROOFTOP_RUNTIME_DIR to a folder of your own.";
+
 int share_fail(struct counter_failure *failure, int error, const char *advice, const char *format,
                ...)
 {
@@ -54,10 +56,10 @@ int place_open(char *ret, size_t size, struct counter_failure *failure)
         if (r == 0)
             memcpy(ret, path, strlen(path) + 1);
         else if (r == -EPERM)
-            share_fail(failure, r, "", "%s is not this user's own, or others may write in it",
+            share_fail(failure, r, ADVICE, "%s is not this user's own, or others may write in it",
                        parent);
         else
-            share_fail(failure, r, "", "%s: %s", path, strerror(-r));
+            share_fail(failure, r, ADVICE, "%s: %s", path, strerror(-r));
     }
     return r;
 }

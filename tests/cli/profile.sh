@@ -19,6 +19,10 @@ ROOFTOP_NVML=/not/there ROOFTOP_SOURCE=nvml expect_exit 3 "without a GPU" $profi
 result $? "the command was not run then"
 
 stage 1
+ROOFTOP_PROFILES=$scratch expect_exit 1 "a store that cannot be written" $profile -- touch ran
+expect_text err "profile: $scratch: " "is named"
+[ ! -e ran ]
+result $? "before the job is run"
 expect_exit 0 "a profile" $profile --name one -- "$fake_job" alloc 3G seen 4
 expect_text err 'stored; .rooftop profile show one. shows it' "and says where it is"
 expect_exit 4 "a job that fails" $profile --name failed -- sh -c '"$0" alloc 1G seen 3; exit 4' "$fake_job"

@@ -48,6 +48,11 @@ result $? "the command was not run"
 expect_exit 3 "slots without a GPU" "$ROOFTOP" slots
 
 stage 2
+mkdir -m 777 everybodys everybodys/rooftop
+chmod 777 everybodys/rooftop
+ROOFTOP_RUNTIME_DIR=$PWD/everybodys expect_exit 1 "a folder where others may write" $run -- touch ran
+expect_text err 'everybodys/rooftop is not this user.s own, or others may write in it' "is named"
+expect_text err '^Set ROOFTOP_RUNTIME_DIR to a folder of your own' "and what to do"
 
 # Alone on a GPU.
 expect_exit 5 "its exit code is passed on" $run -q -- sh -c 'exit 5'

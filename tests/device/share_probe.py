@@ -87,6 +87,15 @@ def server_owner(daemon):
         return server, repr(error)
 
 
+def nobody_asks(daemon, *commands):
+    try:
+        done = subprocess.run([share.CONTROL], input="\n".join(commands) + "\n", env=dict(daemon.env),
+                              capture_output=True, text=True, timeout=5, user=65534, group=65534)
+        print("nobody asks %s: rc %d out %r err %r" % (commands, done.returncode, done.stdout, done.stderr))
+    except subprocess.TimeoutExpired:
+        print("nobody asks %s: no answer" % (commands,))
+
+
 def two_users(daemon):
     """Root's client and nobody's at once: served both? limits? whose process? whose fault takes whom down?"""
     os.chmod(daemon.root, 0o777)  # both users make flags there
@@ -104,12 +113,16 @@ def two_users(daemon):
                     "set_active_thread_percentage %s 40" % server, "set_device_pinned_mem_limit %s 0 4G" % server,
                     "get_device_pinned_mem_limit %s 0" % server):
         daemon.ask(command)
-    done = subprocess.run([share.CONTROL], input="get_server_list\nset_default_active_thread_percentage 77\n",
-                          env=dict(daemon.env), capture_output=True, text=True, timeout=5, user=65534, group=65534)
-    print("nobody asks the daemon: rc %d out %r err %r" % (done.returncode, done.stdout, done.stderr))
+    nobody_asks(daemon, "get_server_list", "set_default_active_thread_percentage 77")
     open(daemon.flag("go"), "w").close()
     print("nobody's faults:", share.output(other))
     print("root's:", share.output(own))
+    own = daemon.client("alloc", "0.5", "touch", daemon.flag("again"), "busy", "2", sm=25)
+    if daemon.await_flag("again"):
+        nobody_asks(daemon, "terminate_client %s %d" % (server_owner(daemon)[0], own.pid))
+        print("root's, that nobody told to end:", share.output(own))
+    nobody_asks(daemon, "quit")
+    daemon.ask("get_server_list")
     daemon.logs()
 
 
