@@ -79,44 +79,48 @@ double moments_mean(const struct moments *moments, enum gauge gauge, double begi
     return mean_of(&mean);
 }
 
-/* The counter at a time that lies between two changes of it; in between it grows as the power says.
- * The first value may have stood for a while: it is no change. */
-static double energy_at(const struct moments *moments, double time)
+/* What the counter says of a part of the window, from the first to the last reading in it that had
+ * changed; how long a value has stood that did not change, or the first, is not known. */
+struct counted {
+    double begin, end; /* where they are alike, it says nothing */
+    double joules;
+};
+
+static struct counted count_energy(const struct moments *moments, const struct window *window)
 {
-    double held = NAN, t0 = NAN, e0 = NAN;
-    for (size_t i = 0; i < moments->count; i++) {
+    struct counted counted = {window->begin, window->begin, 0};
+    double held = NAN, first = NAN;
+    for (size_t i = 0; i < moments->count && moments->moments[i].time <= window->end; i++) {
         const struct moment *moment = &moments->moments[i];
         double energy = moment->value[GAUGE_ENERGY];
         if (!isfinite(energy) || energy <= held)
             continue;
         bool is_change = isfinite(held);
         held = energy;
-        if (!is_change)
+        if (!is_change || moment->time < window->begin)
             continue;
-        if (moment->time >= time && isfinite(t0)) {
-            struct mean before = {0}, all = {0};
-            add_window(moments, GAUGE_POWER, t0, time, &before);
-            add_window(moments, GAUGE_POWER, t0, moment->time, &all);
-            double part = all.sum > 0 ? before.sum / all.sum : (time - t0) / (moment->time - t0);
-            return e0 + (energy - e0) * part;
+        if (!isfinite(first)) {
+            first = energy;
+            counted.begin = moment->time;
         }
-        if (moment->time > time)
-            return NAN;
-        t0 = moment->time;
-        e0 = energy;
+        counted.end = moment->time;
+        counted.joules = energy - first;
     }
-    return NAN;
+    return counted;
+}
+
+static double energy_by_power(const struct moments *moments, double begin, double end)
+{
+    return begin < end ? moments_mean(moments, GAUGE_POWER, begin, end) * (end - begin) : 0;
 }
 
 static double energy_of(const struct moments *moments, const struct window *windows, size_t count)
 {
     double joules = 0;
     for (size_t i = 0; i < count; i++) {
-        double used = energy_at(moments, windows[i].end) - energy_at(moments, windows[i].begin);
-        if (!isfinite(used))
-            used = moments_mean(moments, GAUGE_POWER, windows[i].begin, windows[i].end) *
-                   (windows[i].end - windows[i].begin);
-        joules += used;
+        struct counted counted = count_energy(moments, &windows[i]);
+        joules += energy_by_power(moments, windows[i].begin, counted.begin) + counted.joules +
+                  energy_by_power(moments, counted.end, windows[i].end);
     }
     return joules;
 }

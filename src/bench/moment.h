@@ -44,8 +44,8 @@ void moments_free(struct moments *moments);
 
 /* Sets the measures that the samples tell: means over the windows, each sample counting for the
  * part of it that lies in them; the most of the memory; the energy from the driver's counter, which
- * is read each second or so and taken to grow in between as the power says, or from the power alone
- * where the counter does not cover a window. Windows are in order and do not overlap. */
+ * is read each five seconds, and from the power before its first change in a window and behind its
+ * last. Windows are in order and do not overlap. */
 void moments_measure(const struct moments *moments, const struct window *windows, size_t count,
                      double seen[MEASURE_COUNT]);
 

@@ -20,10 +20,8 @@
 #include "bench/trial_internal.h"
 #include "share/job.h"
 
-/* One more frame is wanted behind the end, and where the driver counts energy one more reading of
- * that, which is made each second. */
-static const double DRAIN = 0.15, DRAIN_ENERGY = 1.3;
-static const double GRACE = 1; /* from SIGTERM to SIGKILL */
+static const double DRAIN = 0.15; /* one more frame is wanted behind the end */
+static const double GRACE = 1;    /* from SIGTERM to SIGKILL */
 
 static void fail(struct trial *trial, int error)
 {
@@ -339,14 +337,6 @@ static void look_at_time(struct trial *trial)
     }
 }
 
-static double drain_seconds(const struct trial *trial)
-{
-    const struct moments *moments = &trial->moments;
-    return moments->count > 0 && isfinite(moments->moments[moments->count - 1].value[GAUGE_ENERGY])
-               ? DRAIN_ENERGY
-               : DRAIN;
-}
-
 static void finish(struct trial *trial)
 {
     trial_judge_faults(trial);
@@ -360,7 +350,7 @@ void trial_tick(struct trial *trial)
     if (trial->phase == PHASE_REST && since >= trial->config.plan->settle) {
         trial->rest_end = clock_realtime();
         start_batch(trial);
-    } else if (trial->phase == PHASE_DRAIN && since >= drain_seconds(trial))
+    } else if (trial->phase == PHASE_DRAIN && since >= DRAIN)
         finish(trial);
     else
         look_at_time(trial);

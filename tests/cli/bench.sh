@@ -6,7 +6,7 @@ FAKE_NVML_SCRIPT=$PWD/script
 TMPDIR=$PWD
 export TMPDIR ROOFTOP_NVML FAKE_NVML_SCRIPT
 unset ROOFTOP_SOURCE
-printf 'gpu h200\nprocesses compute\nnvmlDeviceGetTotalEnergyConsumption -> 3\n' >script
+printf 'gpu h200\nprocesses compute\n' >script
 
 query() {
     sqlite3 "$1" "$2" >out

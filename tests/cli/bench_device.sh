@@ -7,8 +7,6 @@ if ! command -v python3 >/dev/null; then
     finish
 fi
 stage 1
-# A counter of energy would be waited for behind each trial.
-echo "nvmlDeviceGetTotalEnergyConsumption -> 3" >>gpu/base
 device=$SOURCE_ROOT/tests/device
 mkdir modules
 mkdir modules/torch

@@ -3,8 +3,6 @@
 . "$SOURCE_ROOT/tests/share_stage.sh"
 
 stage 1
-# A counter of energy would be waited for behind each trial.
-echo "nvmlDeviceGetTotalEnergyConsumption -> 3" >>gpu/base
 "$fake_job" start
 cat >jobs.ini <<END
 [bench]

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
-"""The bench on a real GPU: bench.py STEP… [--minutes N] [--from bench.tar.gz], as root, python3 with torch.
+"""The bench on a real GPU: bench.py STEP… [--minutes N] [--job-seconds S] [--from bench.tar.gz], as root,
+python3 with torch.
 
-    bench.py iterations        how many steps of each job take SECONDS alone (1 min); the others need it
+    bench.py iterations        how many steps of each job take SECONDS alone; the others need it
     bench.py trainings|products|mix|streams|large
-                               one JOBS.ini each, five modes, three repeats (about 3 min)
-    bench.py colocation        the solo runs of the jobs, all pairs time-sliced and under MPS, and all
-                               triples under MPS (about 8 min)
-    bench.py sliced            the triples time-sliced (about 3 min)
+                               one JOBS.ini each, five modes, three repeats
+    bench.py colocation        the solo runs of the jobs, then all pairs and all triples under MPS
+    bench.py sliced            the pairs and the triples time-sliced
     bench.py table             colocation.csv from what has run
 
 Steps run in the order given, until the minutes are over; what fails is said, and the next one begins. All
 files are in $WORK (/tmp/rooftop-bench), and are packed into $OUT/bench.tar.gz behind each step. The same
-command goes on from there; on a fresh machine give it the archive. ROOFTOP names the program.
+command goes on from there; on a fresh machine give it the archive, and the same SECONDS. ROOFTOP names the
+program. With --job-seconds the jobs of colocation and sliced take S alone instead of SECONDS.
+
+A set whose result is there keeps its JOBS.ini, so that it goes on. A result is of one GPU: on another one it
+is kept as NAME.bench.old, and begun anew.
 
 Jobs are started from a python that has imported torch already (torch_fork.py): what a job takes to start is
 in no figure, and would be most of the machine's time.
@@ -57,11 +61,10 @@ TITLES = {
 }
 PAIRS = list(itertools.combinations_with_replacement(KINDS, 2))
 TRIPLES = list(itertools.combinations_with_replacement(KINDS, 3))
-# Name of the files, jobs, modes, repeats.
+# Name of the files, jobs, modes, repeats; what is worth most comes first.
 ALONE = [(f"co-{kind}", (kind,), ["exclusive"], 3) for kind in KINDS]
-TOGETHER = [("co-" + "-".join(kinds), kinds, ["time-slicing", "mps"], 1) for kinds in PAIRS]
-TOGETHER += [("co-" + "-".join(kinds), kinds, ["mps"], 1) for kinds in TRIPLES]
-SLICED = [("sliced-" + "-".join(kinds), kinds, ["time-slicing"], 1) for kinds in TRIPLES]
+TOGETHER = [("co-" + "-".join(kinds), kinds, ["mps"], 1) for kinds in PAIRS + TRIPLES]
+SLICED = [("sliced-" + "-".join(kinds), kinds, ["time-slicing"], 1) for kinds in PAIRS + TRIPLES]
 
 
 def say(text):
@@ -115,14 +118,16 @@ def iterations():
 
 # ---- rooftop bench ----
 
-def write_jobs(name, title, counts, modes, repeats):
-    steps = iterations()
+def write_jobs(name, title, counts, modes, repeats, seconds=SECONDS):
+    path = WORK / f"{name}.ini"
+    if path.exists() and path.with_suffix(".bench").exists():
+        return path
+    steps = {kind: max(1, round(count * seconds / SECONDS)) for kind, count in iterations().items()}
     lines = ["[bench]", f"title = {title}", f"modes = {', '.join(modes)}", f"repeats = {repeats}",
              "timeout = 1m", "warm-up-timeout = 1m", f"settle = {SETTLE}", ""]
     for kind, count in counts.items():
         lines += [f"[{kind}]", f"command = $JOB {kind} {steps[kind]} ''", f"count = {count}", "ready = file",
-                  "done = line JOB", f"sm = {LIMITS[kind]}%", "memory = 16G", f"time = {SECONDS:g}s", ""]
-    path = WORK / f"{name}.ini"
+                  "done = line JOB", f"sm = {LIMITS[kind]}%", "memory = 16G", f"time = {seconds:g}s", ""]
     path.write_text("\n".join(lines))
     return path
 
@@ -159,7 +164,7 @@ def bench(path, trials, until):
     began = time.time()
     code = run_bench(path, until)
     if code == 2 and result.exists():
-        say(f"{result.name}: of other jobs or of another GPU: kept as {result.name}.old, and begun anew")
+        say(f"{result.name}: of another GPU: kept as {result.name}.old, and begun anew")
         result.rename(f"{result}.old")
         code = run_bench(path, until)
     say(f"{path.name}: {'stopped' if code is None else f'exit {code}'} after {time.time() - began:.0f} s")
@@ -178,11 +183,11 @@ def run_set(name, until):
     return done
 
 
-def run_combinations(combinations, until):
+def run_combinations(combinations, until, seconds):
     done = True
     for name, kinds, modes, repeats in combinations:
         counts = {kind: kinds.count(kind) for kind in kinds}
-        path = write_jobs(name, " + ".join(kinds), counts, modes, repeats)
+        path = write_jobs(name, " + ".join(kinds), counts, modes, repeats, seconds)
         done = bench(path, repeats * len(modes), until) and done
     return done
 
@@ -245,18 +250,18 @@ def unpack(archive):
 # ---- steps ----
 
 STEPS = {
-    "iterations": lambda until: bool(iterations()),
-    **{name: lambda until, name=name: run_set(name, until) for name in SETS},
-    "colocation": lambda until: run_combinations(ALONE + TOGETHER, until),
-    "sliced": lambda until: run_combinations(SLICED, until),
-    "table": lambda until: table(),
+    "iterations": lambda until, seconds: bool(iterations()),
+    **{name: lambda until, seconds, name=name: run_set(name, until) for name in SETS},
+    "colocation": lambda until, seconds: run_combinations(ALONE + TOGETHER, until, seconds),
+    "sliced": lambda until, seconds: run_combinations(SLICED, until, seconds),
+    "table": lambda until, seconds: table(),
 }
 
 
-def run_step(step, until):
+def run_step(step, until, seconds):
     began = time.time()
     try:
-        done = STEPS[step](until)
+        done = STEPS[step](until, seconds)
     except (OSError, ValueError, IndexError, subprocess.SubprocessError, sqlite3.Error) as error:
         say(f"{step}: {error}")
         done = False
@@ -276,6 +281,7 @@ def take_option(words, name, value):
 def main():
     words = sys.argv[1:]
     until = time.time() + 60 * float(take_option(words, "--minutes", "9"))
+    seconds = float(take_option(words, "--job-seconds", SECONDS))
     archive = take_option(words, "--from", None)
     if not words or any(word not in STEPS for word in words):
         sys.exit(__doc__)
@@ -286,7 +292,7 @@ def main():
         unpack(archive)
     server = start_server()
     try:
-        return 0 if all([run_step(step, until) for step in words]) else 1
+        return 0 if all([run_step(step, until, seconds) for step in words]) else 1
     finally:
         pack()
         server.stdin.close()

@@ -15,13 +15,16 @@ figure() {
 title="substr(json_extract(text, '\$.jobs'), instr(json_extract(text, '\$.jobs'), 'title = ') + 8)"
 title="substr($title, 1, instr($title, char(10)) - 1)"
 
+trials="json_extract(text, '\$.trials') || ' of ' || json_extract(text, '\$.trials_planned') || ' trials'"
+energy="json_extract(text, '\$.decision.energy_per_job_ratio')"
+
 if [ "${1:-}" = readme ]; then
     for set in trainings products mix streams large; do
         [ -f $set.json ] || continue
         ask "SELECT printf('| %s: one GPU shared, against one after the other | %s | [docs/results/bench-h200.md](docs/results/bench-h200.md), \`tests/device/bench.py\` |',
             $title, CASE json_extract(text, '\$.decision.advice') WHEN 'share' THEN printf('%.2f times the jobs per hour%s (%s)',
                 json_extract(text, '\$.decision.jobs_per_hour_ratio'),
-                ifnull(printf(', %+.0f %% energy per job', 100 * json_extract(text, '\$.decision.energy_per_job_ratio') - 100), ''),
+                ifnull(printf(', %.0f %% %s energy per job', 100 * abs(1 - $energy), CASE WHEN $energy > 1 THEN 'more' ELSE 'less' END), ''),
                 json_extract(text, '\$.decision.mode')) ELSE 'do not share' END) FROM page"
     done
     exit
@@ -31,7 +34,7 @@ for set in trainings products mix streams large; do
     [ -f $set.json ] || continue
     echo
     ask "SELECT '### ' || $title || char(10, 10) || json_extract(text, '\$.decision.sentence') || char(10, 10)
-        || '[$set.html]($set.html), [$set.json]($set.json), [$set.bench]($set.bench)' || char(10) FROM page"
+        || '[$set.html]($set.html), [$set.json]($set.json), [$set.bench]($set.bench): ' || $trials || char(10) FROM page"
     echo '| mode | all jobs, s | jobs per hour | STP | mean slow-down | worst | energy per job, J | power, W | Compute SOL, % | Memory SOL, % | nvidia-smi, % | memory, GiB |'
     echo '|---|---|---|---|---|---|---|---|---|---|---|---|'
     ask "SELECT '| ' || json_extract(m, '\$.mode')

@@ -51,25 +51,26 @@ static void energy_is_the_counters(void **state)
     (void)state;
     struct moments moments = {0};
     double seen[MEASURE_COUNT];
-    /* The counter changes at 2, 4 and 6; power says how it grew in between. */
+    /* The counter changes at 2, 4 and 6. */
     add(&moments, 1, 0, 100, 0, 1000); /* how long it has stood is not known */
     add(&moments, 2, 0, 100, 0, 1100);
     add(&moments, 3, 0, 100, 0, 1100);
-    add(&moments, 4, 0, 300, 0, 1500);
-    add(&moments, 5, 0, 200, 0, 1500);
-    add(&moments, 6, 0, 200, 0, 1900);
-    add(&moments, 7, 0, 200, 0, 1900);
+    add(&moments, 4, 0, 300, 0, 1550);
+    add(&moments, 5, 0, 200, 0, 1550);
+    add(&moments, 6, 0, 200, 0, 1960);
+    add(&moments, 7, 0, 210, 0, 1960);
+    /* One change: the power serves. */
     const struct window inside = {3, 5};
     moments_measure(&moments, &inside, 1, seen);
-    /* At 3 a quarter of 400 J has come: 1200. At 5 half of the next 400: 1700. */
     assert_near(seen[MEASURE_ENERGY], 500, 1e-9);
-    /* Before the first change it cannot be placed: the power serves. */
-    const struct window early = {1, 3};
-    moments_measure(&moments, &early, 1, seen);
-    assert_near(seen[MEASURE_ENERGY], 200, 1e-9);
-    const struct window late = {5, 7};
-    moments_measure(&moments, &late, 1, seen);
-    assert_near(seen[MEASURE_ENERGY], 400, 1e-9);
+    /* Counted from 4 to 6, by the power before and behind. */
+    const struct window across = {2.5, 7};
+    moments_measure(&moments, &across, 1, seen);
+    assert_near(seen[MEASURE_ENERGY], 50 + 300 + 410 + 210, 1e-9);
+    /* The first value is no change: from 2 on. */
+    const struct window all = {0, 7};
+    moments_measure(&moments, &all, 1, seen);
+    assert_near(seen[MEASURE_ENERGY], 200 + 860 + 210, 1e-9);
     moments_free(&moments);
 }
 
