@@ -94,20 +94,24 @@ size_t gpus_list(struct monitor *monitor, struct slot_table *slots, const char *
     return count;
 }
 
+static bool is_silent(const struct monitor *monitor, size_t i)
+{
+    enum reading_state state = monitor_reading(monitor, i)->state;
+    return state == READING_NONE || state == READING_STALE;
+}
+
 static bool has_silent_device(struct monitor *monitor)
 {
-    for (size_t i = 0; i < monitor_count(monitor); i++) {
-        enum reading_state state = monitor_reading(monitor, i)->state;
-        if (state == READING_NONE || state == READING_STALE)
+    for (size_t i = 0; i < monitor_count(monitor); i++)
+        if (is_silent(monitor, i))
             return true;
-    }
     return false;
 }
 
 static bool has_only_silent_devices(struct monitor *monitor)
 {
     for (size_t i = 0; i < monitor_count(monitor); i++)
-        if (monitor_reading(monitor, i)->state == READING_OK)
+        if (!is_silent(monitor, i))
             return false;
     return true;
 }

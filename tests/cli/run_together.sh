@@ -189,7 +189,7 @@ expect_same values expected "which does not die"
     echo 'gpu h200'
     echo "nvmlDeviceGetTemperature -> hang $PWD/answer"
 } >silent
-FAKE_NVML_SCRIPT=$PWD/silent expect_exit 3 "a GPU that does not answer" $run --gpu 1 -- touch ran
+FAKE_NVML_SCRIPT=$PWD/silent expect_exit 3 "a GPU that does not answer" $run --gpus 2 -- touch ran
 expect_text err 'the driver does not answer for GPU-.*2, so nobody knows what runs there' "and says so"
 expect_text err 'rooftop doctor.*--gpu.*nvidia-smi -r' "and what to do"
 
