@@ -46,7 +46,7 @@ expect_text out '^    compute mode EXCLUSIVE_PROCESS: for one process, or jobs t
 expect_exit 0 "jobs share it" $run --gpu 0 --share --mem 2G -- "$fake_job" alloc 1G
 expect_exit 0 "a job has it for itself" $run --gpu 0 -- "$fake_job" alloc 1G
 expect_text err 'EXCLUSIVE_PROCESS: one process of the job can use it' "and is told that its processes cannot share it"
-"$fake_job" touch up wait end &
+"$fake_job" start touch up wait end &
 await [ -e up ]
 expect_exit 3 "nobody goes beside a program there" $run --gpu 0 --beside -- touch ran
 expect_text err 'in use by .*fake_job.*, and its compute mode EXCLUSIVE_PROCESS admits nobody beside it' "and says why"

@@ -24,13 +24,13 @@ expect_mode() {
     result $? "$2"
 }
 
-$run -q --sm 40 -- "$fake_job" touch one wait end1 >/dev/null &
+$run -q --sm 40 -- "$fake_job" start touch one wait end1 >/dev/null &
 first=$!
 await [ -e one ]
 expect_mode 3 "the mode is set while the GPU is shared"
 [ "$(cat "$note")" = 0 ]
 result $? "the mode before is noted"
-"$ROOFTOP" run --share --sm 40 --mem 4G -q -- "$fake_job" touch two wait end2 >/dev/null &
+"$ROOFTOP" run --share --sm 40 --mem 4G -q -- "$fake_job" start touch two wait end2 >/dev/null &
 second=$!
 await [ -e two ]
 touch end1
@@ -44,7 +44,7 @@ expect_mode 0 "and then it is as before"
 result $? "the note is gone"
 
 # Whoever set it is killed, and its job.
-$run -q -- "$fake_job" touch three spin 60 >/dev/null &
+$run -q -- "$fake_job" start touch three spin 60 >/dev/null &
 job=$!
 await [ -e three ]
 kill -KILL $job

@@ -40,7 +40,7 @@ pipe=run/rooftop/share/mps/GPU-00000000-0000-4000-8000-000000000001/pipe
 mode_of() { stat -c %a "$1"; }
 
 # Where nobody asks for it, another user does not come near.
-$run -q --name alone -- "$fake_job" touch one wait end >/dev/null &
+$run -q --name alone -- "$fake_job" start touch one wait end >/dev/null &
 job=$!
 await [ -e one ]
 [ "$(mode_of $pipe)" = 700 ]
@@ -73,7 +73,7 @@ wait
 
 # Where it is asked for.
 rm -f one end
-$run --multi-user --name root -- "$fake_job" touch one wait end >/dev/null 2>first.err &
+$run --multi-user --name root -- "$fake_job" start touch one wait end >/dev/null 2>first.err &
 job=$!
 mkdir -m 777 open
 $run -q --multi-user --name nobody -- $as_nobody "$fake_job" sm alloc 5G touch open/two wait end >nobody.out 2>second.err &

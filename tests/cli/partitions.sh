@@ -14,7 +14,7 @@ expect_same out expected "it has four chunks of 16, and the memory of its slot"
 expect_exit 0 "its environment" $run --sm 25 -- env
 expect_text out "^CUDA_MPS_SM_PARTITION=$uuid/.x4A+$" "names the partition"
 
-$run --sm 50 -- sh -c 'echo $CUDA_MPS_SM_PARTITION >first; exec "$0" touch one wait end' "$fake_job" >/dev/null &
+$run --sm 50 -- sh -c 'echo $CUDA_MPS_SM_PARTITION >first; exec "$0" start touch one wait end' "$fake_job" >/dev/null &
 job=$!
 await [ -e one ]
 expect_exit 0 "a second job" $run --sm 50 -- sh -c 'echo $CUDA_MPS_SM_PARTITION; exec "$0" sm' "$fake_job"
@@ -39,7 +39,7 @@ expect_same values expected "is known to be the cause, though it was not alone"
 : >mps_script
 
 # Whoever was killed leaves its partition to the next to give back.
-$run --sm 50 -- "$fake_job" touch two spin 60 >/dev/null &
+$run --sm 50 -- "$fake_job" start touch two spin 60 >/dev/null &
 killed=$!
 await [ -e two ]
 kill -KILL $killed

@@ -27,7 +27,7 @@ is_about 0.995 a.json gpus.0.busy_seconds gpus.0.measured_seconds
 result $? "its busy time"
 
 # Beside another, from its first to its last moment: half of the energy, as an estimate.
-"$ROOFTOP" run -q --share --sm 25% --mem 4G -- "$fake_job" touch one wait end >/dev/null &
+"$ROOFTOP" run -q --share --sm 25% --mem 4G -- "$fake_job" start touch one wait end >/dev/null &
 other=$!
 await [ -e one ]
 expect_exit 0 "a job beside another" "$ROOFTOP" run --share --sm 25% --mem 4G --json b.json -- "$fake_job" alloc 1G seen 9
@@ -43,7 +43,7 @@ touch end
 wait $other
 
 # It has its GPU only after waiting; that is not its wall time.
-"$ROOFTOP" run -q -- "$fake_job" touch two wait end2 >/dev/null &
+"$ROOFTOP" run -q -- "$fake_job" start touch two wait end2 >/dev/null &
 other=$!
 await [ -e two ]
 "$ROOFTOP" run --wait 1h --json c.json -- true 2>waits &
@@ -66,7 +66,7 @@ expect_exit 0 "one that is not on the GPU" "$ROOFTOP" run --share --sm 25% --mem
 "$jsoncheck" verified verified_by <e.json >values
 echo 'false null' >expected
 expect_same values expected "is not verified"
-(await [ -e alone ]; exec "$ROOFTOP" run -q --share --sm 25% --mem 4G -- "$fake_job" touch three wait end3) >/dev/null &
+(await [ -e alone ]; exec "$ROOFTOP" run -q --share --sm 25% --mem 4G -- "$fake_job" start touch three wait end3) >/dev/null &
 other=$!
 expect_exit 0 "one that is not on the GPU, while another comes" "$ROOFTOP" run --share --sm 25% --mem 4G --json f.json -- \
     sh -c 'touch alone; until [ -e three ]; do sleep 0.02; done'

@@ -13,9 +13,9 @@ no_mps_left() {
 stage 2
 
 # Several jobs on one GPU, and who has no room.
-$run -q --share --sm 40 --mem 40G --name first -- "$fake_job" touch one wait end >/dev/null &
+$run -q --share --sm 40 --mem 40G --name first -- "$fake_job" start touch one wait end >/dev/null &
 first=$!
-$run -q --share --sm 40 --mem 40G --name second -- "$fake_job" touch two wait end >/dev/null &
+$run -q --share --sm 40 --mem 40G --name second -- "$fake_job" start touch two wait end >/dev/null &
 second=$!
 await [ -e one -a -e two ]
 "$ROOFTOP" slots >out
@@ -63,10 +63,10 @@ result $? "the second has ended well"
 no_mps_left "no daemon is left"
 
 # A program without a slot.
-"$fake_job" touch three wait end2 &
+"$fake_job" start touch three wait end2 &
 await [ -e three ]
 expect_exit 3 "a GPU in use by another program" $run --gpu 0 -- touch ran
-expect_text err 'in use by .*fake_job touch three.*which has no slot' "and names it"
+expect_text err 'in use by .*fake_job start touch three.*which has no slot' "and names it"
 expect_exit 0 "beside it all the same" $run -q --gpu 0 --beside -- true
 touch end2
 wait
@@ -88,7 +88,7 @@ expect_text err 'waiting for a slot: .* another MPS server' "by name"
 wait
 
 # Signals.
-$run -q --share --mem 4G -- "$fake_job" touch four spin 60 >/dev/null &
+$run -q --share --mem 4G -- "$fake_job" start touch four spin 60 >/dev/null &
 job=$!
 await [ -e four ]
 kill -TERM $job
@@ -113,13 +113,13 @@ result $? "until it has ended"
 expect_text out '^No job has a slot\. .rooftop run --share -- COMMAND. takes one' "slots says how to get one"
 
 # Faults. A fault takes down all jobs of its GPU, and MPS does not say whose it was.
-$run -q --share --mem 4G --json victim.json -- sh -c '"$0" touch six spin 600
+$run -q --share --mem 4G --json victim.json -- sh -c '"$0" start touch six spin 600
     code=$?; until [ -e late ]; do sleep 0.02; done; exit $code' "$fake_job" >/dev/null 2>victim.err &
 victim=$!
 # Its neighbours come later than it, and are gone before it ends.
 await [ -e six ]
 $run --share --mem 4G --retry-victims 1 --json retried.json -- sh -c \
-    'if [ -e seven ]; then exec "$0" start; else exec "$0" touch seven spin 60; fi' "$fake_job" >/dev/null 2>retried.err &
+    'if [ -e seven ]; then exec "$0" start; else exec "$0" start touch seven spin 60; fi' "$fake_job" >/dev/null 2>retried.err &
 retried=$!
 await [ -e six -a -e seven ]
 expect_exit 123 "a job with neighbours that faults" $run --share --mem 4G --json cause.json -- \
@@ -153,7 +153,7 @@ no_mps_left "no daemon is left after the faults"
 
 # Its neighbour tries again too, and is hurt again.
 $run -q --share --mem 4G --retry-victims 1 -- sh -c \
-    'n=1; [ ! -e round1 ] || n=2; exec "$0" touch round$n spin 600' "$fake_job" >/dev/null 2>&1 &
+    'n=1; [ ! -e round1 ] || n=2; exec "$0" start touch round$n spin 600' "$fake_job" >/dev/null 2>&1 &
 neighbour=$!
 expect_exit 123 "a victim for the second time" $run --share --mem 4G --retry-victims 1 --json again.json -- sh -c \
     'n=1; [ ! -e met ] || n=2; until [ -e round$n ]; do sleep 0.02; done; touch met; exec "$0" fault' "$fake_job"
@@ -167,7 +167,7 @@ wait $neighbour
 result $? "so does its neighbour"
 
 # The daemon dies under a job.
-$run --share --mem 4G --json lost.json -- "$fake_job" touch eight spin 600 >/dev/null 2>lost.err &
+$run --share --mem 4G --json lost.json -- "$fake_job" start touch eight spin 600 >/dev/null 2>lost.err &
 job=$!
 await [ -e eight ]
 kill -KILL "$(cat run/rooftop/share/mps/*/pipe/nvidia-cuda-mps-control.pid)"
