@@ -82,7 +82,7 @@ echo 'gpu h200' >>gpu/base
 cp gpu/base gpu/nvml
 expect_exit 0 "a job on two GPUs" "$ROOFTOP" run --gpus 2 --json g.json -- sh -c '
     echo "$CUDA_VISIBLE_DEVICES"
-    "$0" alloc 1G seen 5 & CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES#*,} "$0" alloc 2G seen 5; wait' "$fake_job"
+    "$0" alloc 1G seen 20 & CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES#*,} "$0" alloc 2G seen 20; wait' "$fake_job"
 echo GPU-00000000-0000-4000-8000-000000000001,GPU-00000000-0000-4000-8000-000000000002 >expected
 head -n 1 out >values
 expect_same values expected "names both to CUDA"
