@@ -138,6 +138,16 @@ void model_add(struct model *model, size_t source, const struct reading *reading
         }
 }
 
+bool model_awaits_devices(const struct model *model)
+{
+    for (size_t i = 0; i < model->device_count; i++) {
+        enum reading_state state = model->devices[i].reading.state;
+        if (state == READING_NONE || state == READING_STALE)
+            return true;
+    }
+    return false;
+}
+
 bool model_awaits_counters(const struct model *model)
 {
     for (size_t i = 0; i < model->device_count; i++) {

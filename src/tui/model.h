@@ -62,6 +62,8 @@ MUST_CHECK int model_set_devices(struct model *model, const struct device *const
  * missing because the counters have not advanced since the frame before keeps its last one for half
  * a second: at 10 Hz that happens often, and means nothing. */
 void model_add(struct model *model, size_t source, const struct reading *reading);
+/* A device was not read in time, or not yet at all. */
+bool model_awaits_devices(const struct model *model);
 /* A device's counters have not advanced, and none of their values is held. */
 bool model_awaits_counters(const struct model *model);
 /* Forgets the past: what follows is of another time. */

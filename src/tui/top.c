@@ -21,6 +21,8 @@
 
 /* The table follows its processes this often, and what a key asks at once. */
 static const double TABLE_PERIOD = 0.5;
+/* One screen as text is not held up longer by a device that does not answer. */
+static const double ONCE_PATIENCE = 5;
 
 struct top {
     const struct top_options *options;
@@ -491,19 +493,35 @@ int top_run(struct monitor *monitor, const struct top_options *options)
     return r;
 }
 
-/* Live: the next frame, or one of those behind it where GPM's counters did not advance in time. */
+static double newest_reading(const struct model *model)
+{
+    double newest = 0;
+    for (size_t i = 0; i < model->device_count; i++)
+        newest = fmax(newest, model->devices[i].reading.sample.time);
+    return newest;
+}
+
+/* Live: the first frame with all devices, which a busy host or a driver that hangs may keep one
+ * waiting for, or one of those behind it where GPM's counters did not advance in time. */
 static int take_one(struct top *top)
 {
-    enum { FRAMES_TO_WAIT = 3 };
-    int r = 0;
-    for (int i = 0; i < FRAMES_TO_WAIT && r == 0; i++) {
-        r = monitor_wait(top->monitor, -1);
+    enum { READINGS_TO_WAIT = 3 };
+    double until = clock_monotonic() + ONCE_PATIENCE, left = -1, newest = 0;
+    int readings = 0;
+    for (;;) {
+        int r = monitor_wait(top->monitor, left);
         if (r == 1)
             r = feed_take(&top->feed);
-        if (r == 0 && !model_awaits_counters(&top->model))
-            break;
+        left = until - clock_monotonic();
+        if (r < 0 || left <= 0)
+            return r;
+        readings += newest_reading(&top->model) > newest;
+        newest = newest_reading(&top->model);
+        bool waits = model_awaits_devices(&top->model) ||
+                     (model_awaits_counters(&top->model) && readings < READINGS_TO_WAIT);
+        if (!waits)
+            return 0;
     }
-    return r;
 }
 
 int top_print(struct monitor *monitor, const struct top_options *options, struct strbuf *out)

@@ -102,6 +102,24 @@ static void a_first_screen_waits_for_counters(void **state)
     model_free(&model);
 }
 
+static void says_whether_a_device_is_late(void **state)
+{
+    (void)state;
+    struct device devices[2];
+    name_device(&devices[0], 0, "GPU-a", -1);
+    name_device(&devices[1], 1, "GPU-b", -1);
+    struct model model = {0};
+    set_devices(&model, devices, 2);
+    model.devices[0].reading.state = READING_OK;
+    static const bool waits[] = {
+        [READING_NONE] = true, [READING_STALE] = true, [READING_FAILED] = false};
+    for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
+        model.devices[1].reading.state = (enum reading_state)i;
+        assert_true(model_awaits_devices(&model) == waits[i]);
+    }
+    model_free(&model);
+}
+
 static void an_empty_interval_keeps_the_last_value_for_a_moment(void **state)
 {
     (void)state;
@@ -150,6 +168,7 @@ int main(void)
         cmocka_unit_test(instances_stand_behind_their_gpu),
         cmocka_unit_test(who_stays_keeps_its_past),
         cmocka_unit_test(a_first_screen_waits_for_counters),
+        cmocka_unit_test(says_whether_a_device_is_late),
         cmocka_unit_test(an_empty_interval_keeps_the_last_value_for_a_moment),
         cmocka_unit_test(marks_stand_in_order_of_time),
     };
