@@ -21,6 +21,19 @@ done >"$scratch/broken"
 result $? "every file that a document names exists"
 sed 's/^/# /' "$scratch/broken"
 
+# Commands: `./dev WORD`, and `rooftop WORD` where it begins a quotation or a line of an example.
+for page in *.md docs/*.md man/*.scd; do
+    grep -oE '\./dev [a-z]+' "$page" | sort -u | while read -r _ command; do
+        grep -q "^cmd_$command()" dev || echo "$page: ./dev $command does not exist"
+    done
+    grep -oE '(`|^    |\*)rooftop [a-z]+' "$page" | sort -u | while read -r _ command; do
+        [ -e "src/cmd/cmd_$command.c" ] || [ "$command" = help ] || echo "$page: rooftop $command does not exist"
+    done
+done >"$scratch/broken"
+[ ! -s "$scratch/broken" ]
+result $? "every command that a document names exists"
+sed 's/^/# /' "$scratch/broken"
+
 # The tests that docs/FIELD-FAILURES.md names: "`test_X` name, name; `folder/file`".
 sed -n 's/^|[^|]*| \(.*\) |$/\1/p' docs/FIELD-FAILURES.md | tr ';' '\n' | while read -r part; do
     for file in $(echo "$part" | grep -o '`[a-z_]*/[a-z_.]*`' | tr -d '`'); do
