@@ -186,29 +186,20 @@ enum options_result options_parse_all(const struct command *command, int argc, c
     return OPTIONS_WRONG;
 }
 
-/* Behind the options. */
-static void move_operand(int argc, char **argv)
-{
-    if (argc < 3 || argv[1][0] == '-')
-        return;
-    char *operand = argv[1];
-    memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof(*argv));
-    argv[argc - 1] = operand;
-}
-
 enum options_result options_parse_one(const struct command *command, int argc, char **argv,
                                       void *settings, const char *what, const char **ret_operand)
 {
-    int operands;
-    move_operand(argc, argv);
-    enum options_result result = options_parse(command, argc, argv, settings, &operands);
+    int first, rest = argc;
+    enum options_result result = options_parse(command, argc, argv, settings, &first);
+    if (result == OPTIONS_GO && first < argc)
+        result = options_parse(command, argc - first, argv + first, settings, &rest);
     if (result != OPTIONS_GO)
         return result;
-    if (argc - operands != 1) {
+    if (rest != argc - first) {
         usage_error(command, "name %s", what);
         return OPTIONS_WRONG;
     }
-    *ret_operand = argv[operands];
+    *ret_operand = argv[first];
     return OPTIONS_GO;
 }
 

@@ -61,7 +61,7 @@ MUST_CHECK enum options_result options_parse(const struct command *command, int 
 MUST_CHECK enum options_result options_parse_all(const struct command *command, int argc,
                                                  char **argv, void *settings);
 
-/* The same for a command with one operand, which may stand before its options; it is an error that
+/* The same for a command with one operand, which may stand among its options; it is an error that
  * says "name WHAT" where there is not one. */
 MUST_CHECK enum options_result options_parse_one(const struct command *command, int argc,
                                                  char **argv, void *settings, const char *what,

@@ -29,6 +29,10 @@ expect_text values '^"share" "mps-equal" "mps-equal" 3 1 9 9 2.5[0-9]* 0.48$' 'i
 # Fairness: progress of a 10 ÷ 12.5 = 0.8, of b 40 ÷ 20 = 2 (19.6, 20, 20.4 s: mean of 0.8·T ÷ 40 is 0.4).
 expect_text values '^20 1200 0.5 0.4 100$' 'its measures'
 
+expect_exit 0 'options on both sides' "$ROOFTOP" report -f csv two.bench --pue 1
+expect_text out '^mode,repeat,job,measure,value$' 'are all read'
+expect_exit 2 'two results' "$ROOFTOP" report two.bench -f csv two.bench
+expect_text err 'name one result of rooftop bench' 'are refused'
 expect_exit 0 'CSV' "$ROOFTOP" report -f csv two.bench
 expect_text out '^mps-equal,2,,jobs_per_hour,360$' 'a measure of a trial'
 expect_text out '^time-slicing,3,b,outcome,failed$' 'and how a job ended'
