@@ -1,10 +1,11 @@
 """What --clock off, burst and continuous cost and give, beside two loads that take turns.
 
-usage: burst.py [ROUNDS]        each round is 45 s: for each mode the loads take turns twice
+usage: burst.py [ROUNDS [MODE…]] each round is 15 s a mode, in which the loads take turns twice
 For each mode and load the mean power with its spread over seconds, the FLOP rate, and the share of
 frames with an effective clock, held or fresh; for each change of the load how long it took until a frame
 had a clock that was measured after it. Then the error of the pipe against the FLOPs with the clock of
-that mode. Lines of all rounds and calls gather in $OUT/burst.jsonl."""
+that mode, and what Rooftop and its helper took of a core. Lines of all rounds and calls gather in
+$OUT/burst.jsonl."""
 import json
 import os
 import statistics
@@ -34,9 +35,22 @@ class Frames:
             frame = json.loads(line)
             self.frames.append((frame["time"], frame["gpus"][0]))
 
+    def start_account(self):
+        helper = gpu.helper_of(self.process.pid)
+        self.parts = {"rooftop": gpu.Process(self.process.pid)}
+        if helper:
+            self.parts["helper"] = gpu.Process(helper)
+
     def end(self):
+        """Returns per cents of a core, and what the counters say of themselves."""
+        for part in self.parts.values():
+            part.look()
         gpu.end(self.process)
         self.thread.join()
+        account = {name: part.percent() for name, part in self.parts.items()}
+        account["bursts"] = gpu.last_known(self.frames, "counters_sessions_total")
+        account["bursts_cpu"] = gpu.last_known(self.frames, "counters_cpu_seconds_total")
+        return account
 
 
 def clock_delay(frames, begin, end):
@@ -103,16 +117,20 @@ def judge(turn, frames, kind, mode):
     turn["mode"] = mode
 
 
-def one_round(loads, keep):
-    for mode in MODES:
+def one_round(loads, modes, keep):
+    """Returns the account of each mode."""
+    accounts = {}
+    for mode in modes:
         watcher = Frames(mode)
         time.sleep(1.5)
+        watcher.start_account()
         turns = [(name, kind, one_turn(load)) for _ in range(TURNS // 2) for name, kind, load in loads]
-        watcher.end()
+        accounts[mode] = watcher.end()
         for name, kind, turn in turns:
             judge(turn, watcher.frames, kind, mode)
             turn["load"] = name
             keep(turn)
+    return accounts
 
 
 def show(values, digits=1, scale=1.0):
@@ -141,13 +159,17 @@ def print_table(turns):
                 show([turn.get("error_of_products") for turn in of], 2)))
 
 
-def main():
-    gpu.require_gpu()
+def prepare():
     import pynvml
 
     pynvml.nvmlInit()
-    loads = [("%s %d" % (kind, n), kind, gpu.product(kind, n, repeats, start=False))
-             for kind, n, repeats in LOADS]
+    return [("%s %d" % (kind, n), kind, gpu.product(kind, n, repeats, start=False))
+            for kind, n, repeats in LOADS]
+
+
+def main():
+    gpu.require_gpu()
+    loads = prepare()
     path = os.path.join(os.environ["OUT"], "burst.jsonl") if "OUT" in os.environ else None
     turns = [json.loads(line) for line in open(path)] if path and os.path.exists(path) else []
 
@@ -158,7 +180,9 @@ def main():
                 file.write(json.dumps(turn) + "\n")
 
     for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 1):
-        one_round(loads, keep)
+        accounts = one_round(loads, sys.argv[2:] or MODES, keep)
+        for mode, account in accounts.items():
+            print("%s: %s" % (mode, account))
     print_table(turns)
     return 0
 

@@ -15,17 +15,6 @@ import time
 import gpu
 
 
-def helper_of(parent):
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            status = open("/proc/%s/status" % pid).read()
-        except OSError:
-            continue
-        if "Name:\trooftop-counter" in status and "PPid:\t%d\n" % parent in status:
-            return int(pid)
-    return None
-
-
 class Watcher:
     """`rooftop stat` in the background; its frames with the time at which each was read."""
 
@@ -42,7 +31,7 @@ class Watcher:
             yield time.time(), json.loads(line)["gpus"][0]
 
     def helper(self):
-        return helper_of(self.process.pid)
+        return gpu.helper_of(self.process.pid)
 
     def seconds_until(self, known, limit):
         """Until a frame has the effective clock, or has it not; None where that does not come."""
@@ -125,26 +114,6 @@ def release():
     return None not in (gone, taken, back)
 
 
-class Process:
-    """What a process took, looked at now and then, because it may end."""
-
-    def __init__(self, pid):
-        self.pid, self.start = pid, time.time()
-        self.first_cpu = self.cpu = gpu.cpu_seconds(pid)
-        self.first_memory = self.memory = gpu.memory_mb(pid, "VmRSS")
-
-    def look(self):
-        try:
-            self.cpu, self.memory = gpu.cpu_seconds(self.pid), gpu.memory_mb(self.pid, "VmRSS")
-            self.span = time.time() - self.start
-        except OSError:
-            pass
-
-    def __str__(self):
-        return "%.2f %% of a core, resident %.1f MB, then %.1f MB" % (
-            100 * (self.cpu - self.first_cpu) / self.span, self.first_memory, self.memory)
-
-
 def size_of(recording):
     return sum(os.path.getsize(path) for path in (recording, recording + "-wal")
                if os.path.exists(path))
@@ -153,15 +122,16 @@ def size_of(recording):
 def describe_recording(path, mode, seconds):
     frames = [(f["time"], f["gpus"][0]) for f in gpu.stat("replay:%s@max" % path)]
     with_clock = [time for time, gpu_ in frames if gpu_["effective_clock_hertz"] is not None]
+    busy, known = gpu.busy_with_clock(gpu_ for _, gpu_ in frames)
     fresh = sum((gpu_["counters_age_seconds"] or 0) < 0.35 for _, gpu_ in frames
                 if gpu_["effective_clock_hertz"] is not None)
     gap = max((b - a for a, b in zip(with_clock, with_clock[1:])), default=float("nan"))
     longest = max((b[0] - a[0] for a, b in zip(frames, frames[1:])), default=float("nan"))
-    overflows = [gpu_["counters_overflows_total"] for _, gpu_ in frames]
     print("%s, %.0f s: %d frames, longest gap %.2f s; %d with the effective clock, longest gap %.2f s; "
-          "%d of them fresh; %s overflows" % (
-              mode, seconds, len(frames), longest, len(with_clock), gap, fresh,
-              next((o for o in reversed(overflows) if o is not None), "unknown")))
+          "%d of them fresh; %d of %d busy frames have it; %s bursts, %s s of a core; %s overflows" % (
+              mode, seconds, len(frames), longest, len(with_clock), gap, fresh, known,
+              busy, *(gpu.last_known(frames, name) for name in (
+                  "counters_sessions_total", "counters_cpu_seconds_total", "counters_overflows_total"))))
 
 
 def soak_beside(seconds, mode):
@@ -170,12 +140,12 @@ def soak_beside(seconds, mode):
         record = subprocess.Popen([gpu.ROOFTOP, "record", "--interval", "0.1", "--clock", mode, "--for",
                                    "%ds" % seconds, "-o", path], stdout=subprocess.DEVNULL)
         time.sleep(min(10, seconds / 4))  # what the start takes is not what an hour takes
-        parts, helpers, begin, size = {"rooftop": Process(record.pid)}, [], time.time(), size_of(path)
+        parts, helpers, begin, size = {"rooftop": gpu.Process(record.pid)}, [], time.time(), size_of(path)
         while record.poll() is None:
-            helper = helper_of(record.pid)
+            helper = gpu.helper_of(record.pid)
             if helper and helper not in helpers:
                 helpers.append(helper)
-                parts["helper %d" % len(helpers)] = Process(helper)
+                parts["helper %d" % len(helpers)] = gpu.Process(helper)
             for part in parts.values():
                 part.look()
             span, grown = time.time() - begin, size_of(path) - size

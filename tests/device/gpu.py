@@ -65,6 +65,51 @@ def memory_mb(pid, field="VmHWM"):
     return float("nan")
 
 
+def helper_of(parent):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            status = open("/proc/%s/status" % pid).read()
+        except OSError:
+            continue
+        if "Name:\trooftop-counter" in status and "PPid:\t%d\n" % parent in status:
+            return int(pid)
+    return None
+
+
+class Process:
+    """What a process took, looked at now and then, because it may end."""
+
+    def __init__(self, pid):
+        self.pid, self.start, self.span = pid, time.time(), 1e-9
+        self.first_cpu = self.cpu = cpu_seconds(pid)
+        self.first_memory = self.memory = memory_mb(pid, "VmRSS")
+
+    def look(self):
+        try:
+            self.cpu, self.memory = cpu_seconds(self.pid), memory_mb(self.pid, "VmRSS")
+            self.span = time.time() - self.start
+        except OSError:
+            pass
+
+    def percent(self):
+        return 100 * (self.cpu - self.first_cpu) / self.span
+
+    def __str__(self):
+        return "%.2f %% of a core, resident %.1f MB, then %.1f MB" % (
+            self.percent(), self.first_memory, self.memory)
+
+
+def busy_with_clock(frames):
+    """How many frames are of a GPU that works, and how many of those have an effective clock."""
+    busy = [frame for frame in frames if (frame["graphics_active_ratio"] or 0) >= 0.01]
+    return len(busy), sum(frame["effective_clock_hertz"] is not None for frame in busy)
+
+
+def last_known(frames, name):
+    """The last value of a total in (time, frame) pairs."""
+    return next((frame[name] for _, frame in reversed(frames) if frame[name] is not None), "unknown")
+
+
 def end(process):
     process.send_signal(signal.SIGTERM)
     try:

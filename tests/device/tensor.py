@@ -1,7 +1,7 @@
 """What tells the older tensor path (mma.sync) from the newer one (wgmma): counters for each cycle in
 which a tensor pipe is busy, beside the FLOPs of such a cycle, which are the truth.
 
-usage: tensor.py [LOAD…]        ten loads without one, about 65 s; `tensor.py all` takes all, 140 s
+usage: tensor.py [LOAD…]        ten loads without one, about 75 s; `tensor.py all` takes all, 165 s
 Prints two Markdown tables; the figures as JSON go to $OUT/tensor.json. The sets of counters take
 turns beside each load, because some spoil each other: docs/COUNTERS.md."""
 import json
@@ -16,7 +16,7 @@ import time
 import gpu
 import old_path
 
-SECONDS = 4.9  # each set has its turn once
+SECONDS = 5.9  # each set has its turn once
 SUM, OF_PEAK = ".sum.per_second", ".avg.pct_of_peak_sustained_elapsed"
 CLOCK = "gpc__cycles_elapsed.avg.per_second"
 PIPE = "TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime"
@@ -28,10 +28,16 @@ ISSUED = "TPC.TriageCompute.sm__inst_executed_realtime"
 # what a burst reads on Hopper, beside the first set
 BURST = ["LTS.TriageCompute.lts__throughput" + OF_PEAK, ISSUED + OF_PEAK,
          "dram__bytes_read.sum.per_second", "dram__bytes_write.sum.per_second"]
+# All pipes whose instructions one pass counts; a tensor core's take two passes, but are what is left.
+PIPES = ["TPC.TriageCompute.sm__inst_executed_pipe_alu_realtime" + SUM,
+         "TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime" + SUM,
+         "sm__inst_executed_pipe_uniform" + SUM, "sm__inst_executed_pipe_lsu" + SUM,
+         "sm__inst_executed_pipe_cbu" + SUM]
 SETS = {  # its words: the counter that stands in the table, and what is counted with it
     "burst set": (None, BURST),
     "burst set, ld": (None, BURST + [LD]),
     "burst set, ld, XU": (LD, BURST + [LD, XU]),
+    "ld, XU": (LD, [LD, XU]),  # as bursts count them since then
     "ld and its instructions": (LOADS, [LOADS, LD]),
     "shared": ("l1tex__data_pipe_lsu_wavefronts_mem_shared" + SUM, []),
     "shared misc": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_misc" + SUM, []),
@@ -40,20 +46,24 @@ SETS = {  # its words: the counter that stands in the table, and what is counted
     "pipe shared": ("sm__pipe_shared_cycles_active_realtime" + SUM, []),
     "uniform": ("sm__inst_executed_pipe_uniform" + SUM, []),
     "instructions": (ISSUED + SUM, []),
+    "other pipes": (ISSUED + SUM, PIPES),
 }
-NAMES = [list(dict.fromkeys(BASE + ([counter] if counter else []) + others))
-         for counter, others in SETS.values()]
 FULL_RATE = {"tf32": 512, "bf16": 1024, "fp16": 1024, "fp8": 2048, "int8": 2048, "fp64": 64}
 FEW = ("tf32 256", "tf32 1024", "int8 8192", "bf16 256", "bf16 8192", "bf16 4095", "attention",
        "attention, flash", "Triton 128x128", "Triton 32x64")
 
 
+def names_of(sets):
+    return [list(dict.fromkeys(BASE + ([counter] if counter else []) + others))
+            for counter, others in sets.values()]
+
+
 class Series:
     """cupti_series in the background."""
 
-    def __init__(self):
-        self.lines = []
-        sets = " -- ".join(" ".join(names) for names in NAMES).split()
+    def __init__(self, counters):
+        self.lines, self.counters, self.names = [], counters, names_of(counters)
+        sets = " -- ".join(" ".join(names) for names in self.names).split()
         self.process = subprocess.Popen([os.path.join(gpu.HERE, "cupti_series"), "600", "0.1", "0.05",
                                          "64", *sets], stdout=subprocess.PIPE, text=True)
         self.thread = threading.Thread(target=self.read, daemon=True)
@@ -237,25 +247,25 @@ def means_of(lines, names):
     return {name: statistics.fmean(line["values"][i] for line in lines) for i, name in enumerate(names)}
 
 
-def look(series, name):
+def look(series, name, seconds=SECONDS):
     import torch
 
     step, repeats, flop, kind = KNOWN[name]()
     load = gpu.Load(step, repeats, flop)
     time.sleep(0.3)
     done, begin = load.done, time.time()
-    time.sleep(SECONDS)
+    time.sleep(seconds)
     done, end = load.done - done, time.time()
     load.stop()
     torch.cuda.empty_cache()
     rate = done * flop / (end - begin)
     row = {"load": name, "kind": kind, "rate": rate, "sets": {}}
     busy = []
-    for number, (words, (counter, _)) in enumerate(SETS.items()):
+    for number, (words, (counter, _)) in enumerate(series.counters.items()):
         lines = series.between(number, begin, end)
         if not lines:
             continue
-        value = means_of(lines, NAMES[number])
+        value = means_of(lines, series.names[number])
         pipe = value[PIPE + SUM]
         busy.append(pipe)
         # busy cycles by their sum are those of an SM's four parts
@@ -266,6 +276,11 @@ def look(series, name):
             "decoding": max(line["decoding"] for line in lines),
             "overflows": sum(line["overflow"] for line in lines),
         }
+    pipes = row["sets"].get("other pipes")
+    if pipes:
+        value = pipes["values"]
+        left = value[ISSUED + SUM] - sum(value[pipe] for pipe in PIPES)
+        row["rest"] = left / value[PIPE + SUM] if value[PIPE + SUM] else math.nan
     row["flop_per_busy_cycle"] = rate / statistics.fmean(busy) if busy and sum(busy) else math.nan
     row["of_full_rate"] = row["flop_per_busy_cycle"] / FULL_RATE[kind]
     return row
@@ -284,7 +299,7 @@ def print_table(rows, title, key, form):
 def main():
     gpu.require_gpu()
     names = list(KNOWN) if sys.argv[1:] == ["all"] else sys.argv[1:] or FEW
-    series, rows = Series(), []
+    series, rows = Series(SETS), []
     series.wait()
     for name in names:
         try:
@@ -296,6 +311,10 @@ def main():
         with open(os.path.join(os.environ["OUT"], "tensor.json"), "w") as file:
             json.dump(rows, file, indent=1)
     print_table(rows, "counted for each busy cycle", "each", "%.3f")
+    print("\ninstructions of no other pipe for each busy cycle of a quarter SM; a product of bf16 needs 0.17 by "
+          "mma.sync, 0.03 at most by wgmma\n")
+    for row in rows:
+        print("%s: %.3f (%.3f of the full rate)" % (row["load"], row.get("rest", math.nan), row["of_full_rate"]))
     print_table(rows, "pipe in per cent, of what its busy cycles say: 1 unless spoiled", "spoiled", "%.3f")
     print_table(rows, "longest decoding, s", "decoding", "%.4f")
     print_table(rows, "overflows", "overflows", "%d")
