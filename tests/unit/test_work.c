@@ -135,6 +135,7 @@ static void moves_the_clock_as_the_driver_does(void **state)
     struct work_burst burst = burst_of(1.1, 1.5e9);
     look(&watch, .9, 1.95e9, 1.15, &no_burst);
     look(&watch, .9, 2.05e9, 1.25, &no_burst);
+    look(&watch, .9, 2.1e9, 1.35, &no_burst); /* after it */
     const struct work_state *work = look(&watch, .9, 2.05e9, 1.4, &burst);
     assert_non_null(work); /* during the burst NVML said 2 GHz on average */
     assert_float_equal(work_clock(&watch, work), 1.5e9 * 2.05 / 2, 1);
@@ -229,6 +230,7 @@ static void makes_nothing_of_a_burst_without_a_clock(void **state)
     burst.metrics = METRIC_BIT(METRIC_XU_ACTIVE);
     look(&watch, .9, 1.98e9, 1.0, &no_burst);
     assert_null(look(&watch, .9, 1.98e9, 1.4, &burst));
+    assert_true(watch.states[0].bursts == 0);
 }
 
 int main(void)
