@@ -10,8 +10,8 @@
 #include "counter/cupti/work.h"
 #include "record/reader.h"
 
-/* On the H200: 0.16 s of a core, of which there is 1 %. */
-static const double PRICE = 16, PERIOD = 5, BURST = 0.2, REPORT = 0.16;
+/* On the H200: 0.16 s of a core, of which there is 0.4 %. */
+static const double PRICE = 40, PERIOD = 5, BURST = 0.2, REPORT = 0.16;
 static const double FIRST_BURSTS = 3, MOST_BURSTS = 6;
 enum { MAX_SAMPLES = 4096, MAX_PHASES = 64, FRAMES_OF_A_PHASE = 35, FRAMES_A_SECOND = 10 };
 
@@ -159,11 +159,11 @@ static void short_jobs_that_come_again_have_a_clock(void **state)
     struct play few = {.bursts_left = FIRST_BURSTS}, many = {.bursts_left = FIRST_BURSTS};
     play_short_jobs(&few, 4);
     show("short jobs of 4 kinds", &few);
-    assert_true(share(&few) > .8);
+    assert_true(share(&few) > .6);
     assert_true(error(&few) < .01);
     play_short_jobs(&many, phase_count);
     show("short jobs of all kinds", &many);
-    assert_true(share(&many) > .4);
+    assert_true(share(&many) > .2);
     assert_true(error(&many) < .025);
 }
 
@@ -173,8 +173,8 @@ static void a_load_that_changes_each_five_seconds_has_some(void **state)
     struct play play = {.bursts_left = FIRST_BURSTS};
     play_frames(&play, 0, sample_count);
     show("the recording as it is", &play);
-    assert_true(share(&play) > .25);
-    assert_true(error(&play) < .015);
+    assert_true(share(&play) > .15);
+    assert_true(error(&play) < .02);
 }
 
 static void a_steady_load_takes_few_bursts(void **state)
@@ -186,7 +186,7 @@ static void a_steady_load_takes_few_bursts(void **state)
     show("a steady load", &play);
     assert_true(share(&play) > .99);
     assert_true(error(&play) < .02);
-    assert_in_range(play.bursts, 10, 14);
+    assert_in_range(play.bursts, 8, 11);
 }
 
 /* Of a burst at any moment of a phase, for all moments of it. */

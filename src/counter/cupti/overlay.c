@@ -29,7 +29,7 @@ const struct overlay_config overlay_defaults = {
     .interval = 0.1,
     .burst = 0.2,
     .burst_period = 5,
-    .burst_cpu = 0.01,
+    .burst_cpu = 0.004,
     .patience = 8,
     .delay = 0.4,
 };
