@@ -5,7 +5,10 @@ set -u
 checks=0
 failures=0
 scratch=$(mktemp -d) || exit 99
-trap 'rm -rf "$scratch"' EXIT
+end_all="env -i PATH=$PATH sh $SOURCE_ROOT/tests/end.sh $scratch"
+trap '$end_all' EXIT
+# Also where the test is killed; no child of it, which a bare `wait` would wait for.
+(env -i PATH="$PATH" setsid sh -c 'tail --pid="$0" -f /dev/null; exec "$@"' $$ $end_all >/dev/null 2>&1 &)
 cd "$scratch" || exit 99
 # A recorder that runs on this machine is no matter of the tests.
 export ROOFTOP_RUNTIME_DIR="$scratch"

@@ -3,7 +3,6 @@
 # A live source: the fake NVML, with two processes that really run, the second somebody else's.
 sleep 600 &
 mine=$!
-trap 'kill $mine 2>/dev/null; mux kill-server 2>/dev/null; rm -rf "$scratch"' EXIT
 script=$scratch/script
 cat >"$script" <<END
 gpu h200
