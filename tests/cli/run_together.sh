@@ -63,10 +63,11 @@ result $? "the second has ended well"
 no_mps_left "no daemon is left"
 
 # A program without a slot.
-"$fake_job" start touch three wait end2 &
+ln -s "$fake_job" job
+./job start touch three wait end2 &
 await [ -e three ]
 expect_exit 3 "a GPU in use by another program" $run --gpu 0 -- touch ran
-expect_text err 'in use by .*fake_job start touch three.*which has no slot' "and names it"
+expect_text err 'in use by \./job start touch three.*which has no slot' "and names it"
 expect_exit 0 "beside it all the same" $run -q --gpu 0 --beside -- true
 touch end2
 wait

@@ -127,12 +127,11 @@ press C-z
 wait_for 'Stopped' "Ctrl-Z stops it, and the shell goes on"
 ! grep -q 'compute-bound' screen
 result $? "on its own screen"
-press fg Enter
+press 'fg; echo it was $?' Enter
 wait_for 'compute-bound' "fg shows it again"
 press 2
 wait_for '\[waterfall\]' "and keys work"
 press q
-press 'echo it was $?' Enter
 wait_for '^it was 0' "it ends in order"
 
 open_screen 100 30 --source "$eight" --from 5 --paused
