@@ -94,7 +94,8 @@ void account_add(struct account_gpu *gpu, const struct reading *reading, double 
 
 double account_busy_seconds(const struct account_gpu *gpu)
 {
-    return gpu->sum[METRIC_GRAPHICS_ACTIVE];
+    double share;
+    return account_mean(gpu, METRIC_GRAPHICS_ACTIVE, &share) ? share * gpu->seconds : 0;
 }
 
 double account_span_seconds(const struct account_gpu *gpu)

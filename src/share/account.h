@@ -66,7 +66,7 @@ void account_add(struct account_gpu *gpu, const struct reading *reading, double 
 /* The job's share of what the GPU used. */
 double account_energy(const struct account_gpu *gpu);
 
-/* How long the GPU worked; 0: not known. */
+/* How long the GPU worked of its `seconds`, by those in which that was seen; 0: not known. */
 double account_busy_seconds(const struct account_gpu *gpu);
 /* From the first work on the GPU to the last, to a reading's length; 0: none was seen. What a job
  * does before and after is its start and its end; gaps in between are its own. */

@@ -12,7 +12,7 @@ is_about() {
 
 # Alone. The fake's power is 601.75 W, and its graphics engine is at work for 99.5 % of the time.
 expect_exit 0 "a job with a child" "$ROOFTOP" run --json a.json -- \
-    sh -c '"$0" alloc 1G seen 5 & "$0" alloc 2G seen 5; wait' "$fake_job"
+    sh -c '"$0" alloc 1G touch a wait b seen 10 & "$0" alloc 2G touch b wait a seen 10; wait' "$fake_job"
 "$jsoncheck" outcome mode attempts verified sm_percent memory_limit_bytes gpus.0.memory_peak_bytes \
     gpus.0.energy_is_estimate <a.json >values
 echo '"ended" "exclusive" 1 null null null 4269801472 false' >expected
@@ -30,7 +30,7 @@ result $? "its busy time"
 "$ROOFTOP" run -q --share --sm 25% --mem 4G -- "$fake_job" start touch one wait end >/dev/null &
 other=$!
 await [ -e one ]
-expect_exit 0 "a job beside another" "$ROOFTOP" run --share --sm 25% --mem 4G --json b.json -- "$fake_job" alloc 1G seen 9
+expect_exit 0 "a job beside another" "$ROOFTOP" run --share --sm 25% --mem 4G --json b.json -- "$fake_job" alloc 1G seen 10
 expect_text err 'GPU 0 NVIDIA H200, shared: 25 % of the SMs, 4\.0 GiB; up to 1 other job beside it$' "says what it had"
 expect_text err 'energy [0-9]+ J \(estimate: an equal share of the GPU.s\)' "its energy is an estimate"
 expect_text err 'nvidia-smi would have said 99 % \(all of the whole GPU, its neighbours included\)' "and all else the whole GPU's"

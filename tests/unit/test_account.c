@@ -77,6 +77,16 @@ static void add_work(struct account_fixture *fixture, double seconds, double act
     account_add(&fixture->gpu, &fixture->reading, seconds, &tree, 1);
 }
 
+static void busy_time_goes_by_the_share_that_was_seen(void **state)
+{
+    struct account_fixture *fixture = *state;
+    add(fixture, 2, 0, 1); /* the counters have no value yet */
+    assert_near(account_busy_seconds(&fixture->gpu), 0, 0);
+    add_work(fixture, 3, 1);
+    add_work(fixture, 5, 0.2);
+    assert_near(account_busy_seconds(&fixture->gpu), 5, 1e-9);
+}
+
 static void the_span_is_from_the_first_work_to_the_last(void **state)
 {
     struct account_fixture *fixture = *state;
@@ -115,6 +125,7 @@ int main(void)
         TEST(energy_is_shared_by_those_who_share_the_gpu),
         TEST(a_long_job_goes_by_the_drivers_counter),
         TEST(what_was_not_read_is_not_charged),
+        TEST(busy_time_goes_by_the_share_that_was_seen),
         TEST(the_span_is_from_the_first_work_to_the_last),
         TEST(memory_is_that_of_all_its_processes_at_once),
     };
