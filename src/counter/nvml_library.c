@@ -21,9 +21,9 @@ static const struct dso_symbol symbols[] = {
     DSO_OPTIONAL(struct nvml_functions, nvmlErrorString, "nvmlErrorString"),
 };
 
+#define REPLAY_ADVICE "without a GPU, look at a recording with --source replay:FILE"
 static const char NO_DRIVER_ADVICE[] =
-    "install the NVIDIA driver (in a container: pass the GPU in, --gpus all); without a GPU, look "
-    "at a recording with --source replay:FILE";
+    "install the NVIDIA driver (in a container: pass the GPU in, --gpus all); " REPLAY_ADVICE;
 
 struct start_failure {
     nvml_return result;
@@ -51,12 +51,17 @@ static const struct start_failure start_failures[] = {
 static int fail_to_load(int r, const char *why, struct counter_failure *failure)
 {
     const char *named = secure_getenv(VARIABLE);
+    if (named && named[0]) {
+        /* The loader begins with the file's name. */
+        snprintf(failure->reason, sizeof(failure->reason), "%s: %.150s%s%.250s", VARIABLE,
+                 r == -ENOSYS ? named : "", r == -ENOSYS ? ": " : "", why);
+        snprintf(failure->advice, sizeof(failure->advice),
+                 "unset %s, and the driver's own library is loaded; " REPLAY_ADVICE, VARIABLE);
+        return -ENODEV;
+    }
     if (r == -ENOSYS)
         snprintf(failure->reason, sizeof(failure->reason),
                  "the NVIDIA library is of no use: %.200s", why);
-    else if (named && named[0])
-        snprintf(failure->reason, sizeof(failure->reason), "%s cannot be loaded: %.250s", VARIABLE,
-                 why);
     else
         snprintf(failure->reason, sizeof(failure->reason),
                  "there is no NVIDIA driver library (%s) here", candidates[0]);

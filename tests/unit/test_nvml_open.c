@@ -18,8 +18,11 @@ static void expect_failure(const char *library, const char *script, int error, c
 static void says_why_it_does_not_start(void **state)
 {
     (void)state;
-    expect_failure("/nonexistent/libnvidia-ml.so.1", "", -ENODEV, "/nonexistent/", "--gpus all");
-    expect_failure("/lib/x86_64-linux-gnu/libc.so.6", "", -ENODEV, "of no use", "replay:");
+    expect_failure("/nonexistent/libnvidia-ml.so.1", "", -ENODEV,
+                   "ROOFTOP_NVML: /nonexistent/libnvidia-ml.so.1: ", "unset ROOFTOP_NVML");
+    expect_failure("/etc/passwd", "", -ENODEV, "ROOFTOP_NVML: /etc/passwd: ", "unset ROOFTOP_NVML");
+    expect_failure("/lib/x86_64-linux-gnu/libc.so.6", "", -ENODEV,
+                   "ROOFTOP_NVML: /lib/x86_64-linux-gnu/libc.so.6: it lacks", "replay:");
     expect_failure("fake_nvml", "init 9\n", -ENODEV, "not loaded", "modprobe");
     expect_failure("fake_nvml", "init 18\n", -ENODEV, "different versions", "reboot");
     expect_failure("fake_nvml", "init 4\n", -EACCES, "refuses this user", "/dev/nvidiactl");
