@@ -35,6 +35,23 @@ ssize_t file_read(const char *path, char *ret, size_t size)
     return length;
 }
 
+bool file_is_misplaced(int error)
+{
+    switch (error) {
+    case -ENOENT:
+    case -ENOTDIR:
+    case -EISDIR:
+    case -EACCES:
+    case -EPERM:
+    case -EROFS:
+    case -ENAMETOOLONG:
+    case -ELOOP:
+        return true;
+    default:
+        return false;
+    }
+}
+
 void file_make_folders(const char *path)
 {
     char folder[PATH_MAX];

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "bench/guard.h"
 #include "bench/limits.h"
 #include "bench/result.h"
@@ -163,7 +164,7 @@ static enum runner_result open_result(struct runner *runner)
     int r = result_open(&runner->file, options->output, runner->failure->reason,
                         sizeof(runner->failure->reason));
     if (r < 0)
-        return r == -EBADMSG || r == -EBUSY ? RUNNER_WRONG : RUNNER_FAILED;
+        return r == -EBADMSG || r == -EBUSY || file_is_misplaced(r) ? RUNNER_WRONG : RUNNER_FAILED;
     const struct device *device = monitor_device(runner->stage.monitor, 0);
     enum runner_result result = check_fact(runner, FACT_JOBS, options->jobs_text, "other jobs");
     if (result == RUNNER_DONE)

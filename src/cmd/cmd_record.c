@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/loop.h"
 #include "cmd/common.h"
 #include "monitor/recording.h"
@@ -295,6 +296,8 @@ static int start(struct recorder *recorder, char **child)
                             &recording_options, &failure);
     if (r == -EEXIST)
         return usage_error(recorder->command, "%s; --force replaces it", failure.reason);
+    if (file_is_misplaced(r))
+        return usage_error(recorder->command, "--output: %s", failure.reason);
     if (r < 0)
         return run_error(recorder->command, "%s",
                          failure.reason[0] ? failure.reason : strerror(-r));

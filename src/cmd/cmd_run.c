@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/parse.h"
 #include "cmd/job.h"
 #include "share/gpus.h"
@@ -121,10 +122,14 @@ static bool parse_percent(const char *text, double *ret)
 }
 
 /* Before the job runs, for hours perhaps. */
-static bool can_write(const char *path)
+static int check_json(const struct command *command, const char *path)
 {
     FILE *file = fopen(path, "ae");
-    return file && fclose(file) == 0;
+    if (file && fclose(file) == 0)
+        return EXIT_DONE;
+    int error = errno;
+    return file_is_misplaced(-error) ? usage_error(command, "--json: %s: %s", path, strerror(error))
+                                     : run_error(command, "--json: %s: %s", path, strerror(error));
 }
 
 static int write_json(const struct command *command, const char *path,
@@ -184,11 +189,12 @@ static int run(const struct command *command, int argc, char **argv)
         return usage_error(command, "--gpus: 1 to %d", SLOT_GPUS);
     if (settings.memory < SMALLEST_SLOT)
         return usage_error(command, "--mem: a slot of less than 64M holds no CUDA program");
-    if (settings.json && !can_write(settings.json))
-        return run_error(command, "--json: %s: %s", settings.json, strerror(errno));
     if (settings.reserve > GPUS_FREE_BYTES)
         return usage_error(command, "--reserve: slots leave 1 GiB of a GPU free; with more, jobs "
                                     "within their slots would have to end");
+    int code = settings.json ? check_json(command, settings.json) : EXIT_DONE;
+    if (code != EXIT_DONE)
+        return code;
     bool limited = settings.sm || memory_asked;
     struct run_options run_options = {
         .mode = settings.share ? RUN_SHARED
@@ -208,7 +214,7 @@ static int run(const struct command *command, int argc, char **argv)
     };
     job_apply(&settings.job, &run_options);
     struct account account;
-    int code = job_run(command, &run_options, &account);
+    code = job_run(command, &run_options, &account);
     if (code == EXIT_DONE)
         code = report(command, &settings, &account);
     run_free(&account);

@@ -213,6 +213,8 @@ expect_exit 3 'no GPU' "$ROOFTOP" bench -o none.bench good.ini
 expect_exit 2 'a source that is not live' "$ROOFTOP" bench -s "sim:$SOURCE_ROOT/tests/data/one.sim" -o none.bench good.ini
 echo text >text.bench
 printf 'gpu h200\nprocesses compute\n' >script
+expect_exit 2 'a folder that is not there' "$ROOFTOP" bench -o not/there.bench good.ini
+expect_text err 'not/there.bench: No such file' 'and names the file'
 expect_exit 2 'a file of another kind' "$ROOFTOP" bench -o text.bench good.ini
 expect_text err 'text.bench: this is no result' 'is not written to'
 finish

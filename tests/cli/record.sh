@@ -63,8 +63,12 @@ expect_exit 127 "a command that does not exist" \
 expect_text err 'no-such-command' "is named"
 expect_exit 2 "a file without -o" "$ROOFTOP" record -s "sim:$one" file.roof
 expect_text err 'file.roof.*-o' "is explained"
-expect_exit 1 "a folder that does not exist" "$ROOFTOP" record -s "sim:$one@max" -o no/such.roof
-expect_text err 'no/such.roof: No such file' "is named"
+expect_exit 2 "a folder that does not exist" "$ROOFTOP" record -s "sim:$one@max" -o no/such.roof -- touch ran
+expect_text err '--output: no/such.roof: No such file' "is named, with the option"
+[ ! -e ran ]
+result $? "before the command was run"
+expect_exit 2 "a folder as the file" "$ROOFTOP" record -s "sim:$one@max" -f -o .
+expect_text err '--output: \.: Is a directory' "is named too"
 
 # A recording of format 1, made when that was new. Its values must come out as they went in.
 "$ROOFTOP" stat -s "replay:$SOURCE_ROOT/tests/data/version1.roof@max" -f csv --metrics \

@@ -18,7 +18,7 @@ expect_text err "'125%' is no part of the SMs such as 25%, up to 100%" "and says
 expect_exit 2 "no size" $run --mem lots -- true
 expect_exit 2 "a slot that holds nothing" $run --mem 10 -- touch ran
 expect_exit 2 "a slot of nothing" $run --mem 0 -- touch ran
-expect_exit 1 "a place where no account can be written" $run --json /not/there/a.json -- touch ran
+expect_exit 2 "a place where no account can be written" $run --json /not/there/a.json -- touch ran
 expect_text err '^rooftop run: --json: /not/there/a\.json: No such file' "and names it"
 [ ! -e ran ]
 result $? "before the command was run"
