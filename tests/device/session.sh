@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/bin/sh
 # Several steps in one call of a machine that is lent for minutes: whatever ends it, what was found is whole.
 #
 #   session.sh SECONDS <<'END'      a line is a step: LIMIT NAME COMMAND…
@@ -9,11 +9,15 @@
 # A step gets no more than the seconds that are left, and is left out where these are under ten. What it prints
 # goes to NAME.log; that and what it writes under $OUT is packed into one session.tar.gz there behind each step.
 set -u
+now() {
+    date +%s
+}
+
 if [ $# -ne 1 ] || ! [ "$1" -gt 0 ] 2>/dev/null; then
     sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
-end=$((SECONDS + $1))
+end=$(($(now) + $1))
 kept=${OUT:-session-out}
 mkdir -p "$kept"
 OUT=$(mktemp -d)
@@ -26,12 +30,12 @@ pack() {
 uname -r
 if grep -qi gvisor /proc/version; then echo "gVisor: its sandbox hides the counters"; exit 3; fi
 while read -r limit name command; do
-    left=$((end - SECONDS - 5))
+    left=$((end - $(now) - 5))
     [ "$left" -ge 10 ] || { echo "== $name: left out, $left s are left"; continue; }
     [ "$limit" -le "$left" ] || limit=$left
-    begin=$SECONDS
+    begin=$(now)
     timeout -k 4 "$limit" sh -c "$command" >"$OUT/$name.log" 2>&1 </dev/null
-    echo "== $name: exit $?, $((SECONDS - begin)) s"
+    echo "== $name: exit $?, $(($(now) - begin)) s"
     tail -c 1200 "$OUT/$name.log"
     pack
 done
