@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -223,19 +224,25 @@ static void on_tick(void *context, uint32_t events)
     reap(run);
 }
 
-/* Its limits and its place in MPS are then nobody's. */
-static void on_daemon_end(void *context, uint32_t events)
+/* Without it the job's limits and its place in MPS are nobody's. */
+static void look_at_daemon(struct run *run)
 {
-    (void)events;
-    struct run *run = context;
-    loop_remove(run->loop, run->daemon_fd);
-    if (run->ended || run->stopping)
+    struct pollfd daemon = {.fd = run->daemon_fd, .events = POLLIN};
+    if (run->account->mps_lost_after > 0 || poll(&daemon, 1, 0) <= 0)
         return;
     run->account->mps_lost_after = clock_monotonic() - run->account->begin;
     run_say(run,
             "the MPS daemon of %s has ended under the job, which may fail for that; %s/control.log "
             "may say why",
             run->mps.uuid, run->mps.log);
+}
+
+static void on_daemon_end(void *context, uint32_t events)
+{
+    (void)events;
+    struct run *run = context;
+    loop_remove(run->loop, run->daemon_fd);
+    look_at_daemon(run);
 }
 
 static int watch_daemon(struct run *run)
@@ -361,6 +368,8 @@ int run_watch(struct run *run)
         r = loop_add(run->loop, run->job.pid_fd, EPOLLIN, on_command_end, run);
     if (r == 0)
         r = loop_run(run->loop);
+    /* The job may have ended of it first. */
+    look_at_daemon(run);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     count_jobs(run);
     job_end(&run->job);
