@@ -16,6 +16,10 @@
 
 #include "terminal.h"
 
+/* Where the bar at the bottom has "F10 Quit" for a recording. It may be in any row by the time that a
+ * click is read. */
+enum { QUIT_X = 99, QUIT_WIDTH = 8 };
+
 static unsigned long state;
 
 /* xorshift64: the same numbers from the same seed everywhere. */
@@ -46,7 +50,9 @@ static void type_something(const struct terminal *terminal)
     if (draw(12) == 0) {
         static const unsigned buttons[] = {0, 64, 65};
         unsigned button = buttons[draw(3)];
-        unsigned long x = 1 + draw(250), y = 1 + draw(80);
+        unsigned long x = 1 + draw(250 - QUIT_WIDTH), y = 1 + draw(80);
+        if (x >= QUIT_X)
+            x += QUIT_WIDTH;
         snprintf(mouse, sizeof(mouse), "\x1b[<%u;%lu;%luM\x1b[<%u;%lu;%lum", button, x, y, button,
                  x, y);
         text = mouse;
