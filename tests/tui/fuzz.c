@@ -16,8 +16,8 @@
 
 #include "terminal.h"
 
-/* Where the bar at the bottom has "F10 Quit" for a recording. It may be in any row by the time that a
- * click is read. */
+/* Where the bar at the bottom has "F10 Quit" for a recording. It may be in any row by the time that
+ * a click is read. */
 enum { QUIT_X = 99, QUIT_WIDTH = 8 };
 
 static unsigned long state;
