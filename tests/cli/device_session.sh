@@ -35,10 +35,10 @@ result $? 'all that was found is packed'
 rm kept/session.tar.gz
 cat >plan <<'END'
 20 first echo one >>"$OUT/found"
-600 second read x <never
+600 second : >begun; read x <never
 END
 bash "$session" 600 <plan >out 2>err &
-await test -s kept/session.tar.gz
+await test -e begun
 kill -KILL $!
 wait 2>/dev/null
 [ "$(packed)" = one ]
