@@ -189,15 +189,16 @@ int result_load(struct result *ret, const char *path, char *why, size_t why_size
     if (r < 0)
         return r;
     char reason[320] = "";
-    r = result_check_identity(database) < 0 ? -EBADMSG
-                                            : read_all(database, ret, reason, sizeof(reason));
+    r = database_identity(database, result_kind.application_id) < 0
+            ? -EBADMSG
+            : read_all(database, ret, reason, sizeof(reason));
     database_close(database);
     if (r < 0) {
         result_free(ret);
-        snprintf(why, why_size, "%s: %s", path,
-                 reason[0]       ? reason
-                 : r == -EBADMSG ? "this is no result of rooftop bench"
-                                 : strerror(-r));
+        if (r == -EBADMSG && !reason[0])
+            snprintf(why, why_size, "%s: this is no %s", path, result_kind.name);
+        else
+            snprintf(why, why_size, "%s: %s", path, reason[0] ? reason : strerror(-r));
     }
     return r;
 }

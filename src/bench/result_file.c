@@ -13,8 +13,6 @@
 #include "bench/result_schema.h"
 #include "record/database.h"
 
-enum { BUSY_PATIENCE_MS = 2000 };
-
 struct result_file {
     sqlite3 *database;
     int lock_fd;
@@ -37,27 +35,6 @@ static int take_lock(const char *path, int *ret)
     return 0;
 }
 
-static int open_database(sqlite3 **ret, const char *path)
-{
-    int code = sqlite3_open_v2(path, ret,
-                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
-                                   SQLITE_OPEN_PRIVATECACHE,
-                               NULL);
-    if (code != SQLITE_OK)
-        return database_error(code);
-    sqlite3_db_config(*ret, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(*ret, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(*ret, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    sqlite3_busy_timeout(*ret, BUSY_PATIENCE_MS);
-    int r = result_check_identity(*ret);
-    if (r < 0)
-        return r;
-    code = sqlite3_exec(*ret, "PRAGMA journal_mode = TRUNCATE", NULL, NULL, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_exec(*ret, result_schema, NULL, NULL, NULL);
-    return database_error(code);
-}
-
 int result_open(struct result_file **ret, const char *path, char *why, size_t why_size)
 {
     struct result_file *file = calloc(1, sizeof(*file));
@@ -66,13 +43,14 @@ int result_open(struct result_file **ret, const char *path, char *why, size_t wh
     file->lock_fd = -1;
     file->since = clock_realtime();
     int r = take_lock(path, &file->lock_fd);
-    if (r == 0)
-        r = open_database(&file->database, path);
-    if (r < 0) {
+    if (r < 0)
         snprintf(why, why_size, "%s: %s", path,
-                 r == -EBUSY     ? "another bench is writing it"
-                 : r == -EBADMSG ? "this is no result of rooftop bench"
-                                 : strerror(-r));
+                 r == -EBUSY ? "another bench is writing it" : strerror(-r));
+    else
+        r = database_open_to_add(&file->database, path, &result_kind, why, why_size);
+    if (r == 0)
+        sqlite3_exec(file->database, "PRAGMA journal_mode = TRUNCATE", NULL, NULL, NULL);
+    if (r < 0) {
         result_close(file);
         return r;
     }

@@ -327,7 +327,7 @@ static int store_profile(const struct command *command, const struct profile *pr
 {
     struct profiles *profiles;
     char why[640];
-    int r = profiles_open(&profiles, why, sizeof(why));
+    int r = profiles_open_to_add(&profiles, why, sizeof(why));
     if (r < 0)
         return run_error(command, "%s", why);
     r = profiles_put(profiles, profile);
@@ -343,7 +343,7 @@ static int try_store(const struct command *command)
 {
     struct profiles *profiles;
     char why[640];
-    if (profiles_open(&profiles, why, sizeof(why)) < 0)
+    if (profiles_open_to_add(&profiles, why, sizeof(why)) < 0)
         return run_error(command, "%s", why);
     profiles_close(profiles);
     return EXIT_DONE;

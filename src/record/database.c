@@ -12,6 +12,7 @@
 
 enum {
     BUSY_PATIENCE_MS = 200,
+    ADDING_PATIENCE_MS = 5000, /* another rooftop may be adding to it */
     TEXT_LIMIT_BYTES = 1 << 20,
     COPY_BLOCK_BYTES = 1 << 16,
 };
@@ -75,12 +76,17 @@ static int authorize(void *context, int action, const char *a, const char *b, co
     }
 }
 
-static void harden(sqlite3 *database)
+static void distrust(sqlite3 *database)
 {
     sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+}
+
+static void harden(sqlite3 *database)
+{
+    distrust(database);
     sqlite3_limit(database, SQLITE_LIMIT_LENGTH, TEXT_LIMIT_BYTES);
     sqlite3_limit(database, SQLITE_LIMIT_SQL_LENGTH, TEXT_LIMIT_BYTES);
     sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
@@ -244,16 +250,79 @@ int database_open_to_read(sqlite3 **ret, const char *path, char *why, size_t why
     return 0;
 }
 
-int database_identity(sqlite3 *database, int application_id)
+static int ask_number(sqlite3 *database, const char *sql, int *ret)
 {
     sqlite3_stmt *query;
-    int code = sqlite3_prepare_v2(database, "PRAGMA application_id", -1, &query, NULL);
-    int id =
-        code == SQLITE_OK && sqlite3_step(query) == SQLITE_ROW ? sqlite3_column_int(query, 0) : -1;
+    int code = sqlite3_prepare_v2(database, sql, -1, &query, NULL);
+    if (code == SQLITE_OK && (code = sqlite3_step(query)) == SQLITE_ROW)
+        *ret = sqlite3_column_int(query, 0);
     sqlite3_finalize(query);
-    if (code != SQLITE_OK)
-        return database_error(code);
+    return database_error(code);
+}
+
+int database_identity(sqlite3 *database, int application_id)
+{
+    int id = -1;
+    int r = ask_number(database, "PRAGMA application_id", &id);
+    if (r < 0)
+        return r;
     return id == application_id ? 0 : id == 0 ? 1 : -EBADMSG;
+}
+
+/* 1 where the schema is to be run, 0 where it has been, or −errno. */
+static int wants_schema(sqlite3 *database, const struct database_kind *kind)
+{
+    char sql[128];
+    int tables = 0, own = 0;
+    int r = database_identity(database, kind->application_id);
+    if (r != 1)
+        return r;
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_master WHERE name = '%s'",
+             kind->old_table ? kind->old_table : "");
+    r = ask_number(database, "SELECT count(*) FROM sqlite_master", &tables);
+    if (r == 0)
+        r = ask_number(database, sql, &own);
+    return r < 0 ? r : tables == 0 || own > 0 ? 1 : -EBADMSG;
+}
+
+static int run_schema(sqlite3 *database, const struct database_kind *kind)
+{
+    struct strbuf sql = {0};
+    strbuf_printf(
+        &sql, "BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = 1; COMMIT;",
+        kind->schema, kind->application_id);
+    int code =
+        strbuf_failed(&sql) ? SQLITE_NOMEM : sqlite3_exec(database, sql.text, NULL, NULL, NULL);
+    strbuf_free(&sql);
+    return database_error(code);
+}
+
+int database_open_to_add(sqlite3 **ret, const char *path, const struct database_kind *kind,
+                         char *why, size_t why_size)
+{
+    sqlite3 *database = NULL;
+    int code = sqlite3_open_v2(path, &database,
+                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+                                   SQLITE_OPEN_PRIVATECACHE,
+                               NULL);
+    int r = database_error(code);
+    if (r == 0) {
+        distrust(database);
+        sqlite3_busy_timeout(database, ADDING_PATIENCE_MS);
+        r = wants_schema(database, kind);
+    }
+    if (r == 1)
+        r = run_schema(database, kind);
+    if (r < 0) {
+        if (r == -EBADMSG)
+            snprintf(why, why_size, "%s: this is no %s", path, kind->name);
+        else
+            snprintf(why, why_size, "%s: %s", path, sqlite3_errmsg(database));
+        database_close(database);
+        return r;
+    }
+    *ret = database;
+    return 0;
 }
 
 int database_create(sqlite3 **ret, const char *path, char *why, size_t why_size)

@@ -18,6 +18,20 @@ MUST_CHECK int database_open_to_read(sqlite3 **ret, const char *path, char *why,
  * program's, other −errno. */
 int database_identity(sqlite3 *database, int application_id);
 
+/* What a file that is added to over time holds. */
+struct database_kind {
+    const char *name; /* "store of ceilings" */
+    int application_id;
+    const char *schema; /* can be run again */
+    const char
+        *old_table; /* NULL, or one that marks a file from before it had the application_id */
+};
+
+/* Opens a file of that kind to add to it, and makes it where there is none or an empty one; another
+ * program's stays as it is. Returns 0 or −errno, with `why` filled. */
+MUST_CHECK int database_open_to_add(sqlite3 **ret, const char *path,
+                                    const struct database_kind *kind, char *why, size_t why_size);
+
 /* Makes a new, empty database file. Returns 0 or −errno, with `why` filled. */
 MUST_CHECK int database_create(sqlite3 **ret, const char *path, char *why, size_t why_size);
 

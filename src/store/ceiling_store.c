@@ -10,17 +10,14 @@
 #include "store/ceiling.h"
 #include "store/place.h"
 
-enum { APPLICATION_ID = 0x524F4345, BUSY_PATIENCE_MS = 2000 };
-
-static const char schema[] =
-    "BEGIN IMMEDIATE;"
-    "CREATE TABLE IF NOT EXISTS ceiling(uuid TEXT NOT NULL, kind TEXT NOT NULL, time REAL NOT NULL,"
-    " value REAL NOT NULL, spread REAL, ratio REAL, clock REAL, temperature REAL, power REAL,"
-    " driver TEXT, how TEXT, PRIMARY KEY(uuid, kind, time)) WITHOUT ROWID;"
-    "PRAGMA application_id = 1380926277;"
-    "PRAGMA user_version = 1;"
-    "COMMIT;";
-_Static_assert(APPLICATION_ID == 1380926277, "the number in the schema");
+static const struct database_kind store_kind = {
+    .name = "store of ceilings",
+    .application_id = 0x524F4345,
+    .schema = "CREATE TABLE IF NOT EXISTS ceiling(uuid TEXT NOT NULL, kind TEXT NOT NULL,"
+              " time REAL NOT NULL, value REAL NOT NULL, spread REAL, ratio REAL, clock REAL,"
+              " temperature REAL, power REAL, driver TEXT, how TEXT,"
+              " PRIMARY KEY(uuid, kind, time)) WITHOUT ROWID;",
+};
 
 struct ceiling_store {
     sqlite3 *database;
@@ -46,28 +43,9 @@ static int wrap(sqlite3 *database, struct ceiling_store **ret)
 int ceiling_store_open(struct ceiling_store **ret, const char *path, char *why, size_t why_size)
 {
     file_make_folders(path);
-    sqlite3 *database = NULL;
-    int code = sqlite3_open_v2(path, &database,
-                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
-                                   SQLITE_OPEN_PRIVATECACHE,
-                               NULL);
-    int r = database_error(code);
-    if (r == 0) {
-        sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-        sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-        sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-        sqlite3_busy_timeout(database, BUSY_PATIENCE_MS);
-        r = database_identity(database, APPLICATION_ID);
-    }
-    if (r >= 0)
-        r = database_error(code = sqlite3_exec(database, schema, NULL, NULL, NULL));
-    if (r < 0) {
-        snprintf(why, why_size, "%s: %s", path,
-                 r == -EBADMSG ? "this is no store of ceilings" : sqlite3_errstr(code));
-        database_close(database);
-        return r;
-    }
-    return wrap(database, ret);
+    sqlite3 *database;
+    int r = database_open_to_add(&database, path, &store_kind, why, why_size);
+    return r < 0 ? r : wrap(database, ret);
 }
 
 int ceiling_store_open_to_read(struct ceiling_store **ret, const char *path, char *why,
@@ -77,9 +55,9 @@ int ceiling_store_open_to_read(struct ceiling_store **ret, const char *path, cha
     int r = database_open_to_read(&database, path, why, why_size);
     if (r < 0)
         return r;
-    r = database_identity(database, APPLICATION_ID);
+    r = database_identity(database, store_kind.application_id);
     if (r < 0) {
-        snprintf(why, why_size, "%s: this is no store of ceilings", path);
+        snprintf(why, why_size, "%s: this is no %s", path, store_kind.name);
         database_close(database);
         return r;
     }

@@ -3,33 +3,38 @@
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "record/database.h"
 #include "store/place.h"
 
-/* Another rooftop may be writing. */
-enum { BUSY_PATIENCE_MS = 5000 };
-
 struct profiles {
     sqlite3 *database;
 };
 
-static const char schema[] =
-    "CREATE TABLE IF NOT EXISTS profile(key TEXT PRIMARY KEY, command TEXT, gpu_name TEXT,"
-    " gpu_uuid TEXT, created REAL, wall_seconds REAL, measured_seconds REAL, exit_code INTEGER,"
-    " memory_peak_bytes REAL, energy_joules REAL, idle_ratio REAL) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS profile_metric(key TEXT, metric TEXT, count INTEGER, mean REAL,"
-    " p5 REAL, p25 REAL, p50 REAL, p75 REAL, p95 REAL, max REAL, PRIMARY KEY(key, metric))"
-    " WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS profile_phase(key TEXT, place INTEGER, begin REAL, length REAL,"
-    " bound TEXT, compute_sol_ratio REAL, memory_sol_ratio REAL, PRIMARY KEY(key, place))"
-    " WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS profile_scaling(key TEXT, sm_percent REAL, wall_seconds REAL,"
-    " PRIMARY KEY(key, sm_percent)) WITHOUT ROWID;";
+static const struct database_kind store_kind = {
+    .name = "store of profiles",
+    .application_id = 0x524F4650,
+    .old_table = "profile_metric",
+    .schema =
+        "CREATE TABLE IF NOT EXISTS profile(key TEXT PRIMARY KEY, command TEXT, gpu_name TEXT,"
+        " gpu_uuid TEXT, created REAL, wall_seconds REAL, measured_seconds REAL, exit_code INTEGER,"
+        " memory_peak_bytes REAL, energy_joules REAL, idle_ratio REAL, span_seconds REAL)"
+        " WITHOUT ROWID;"
+        "CREATE TABLE IF NOT EXISTS profile_metric(key TEXT, metric TEXT, count INTEGER, mean REAL,"
+        " p5 REAL, p25 REAL, p50 REAL, p75 REAL, p95 REAL, max REAL, PRIMARY KEY(key, metric))"
+        " WITHOUT ROWID;"
+        "CREATE TABLE IF NOT EXISTS profile_phase(key TEXT, place INTEGER, begin REAL, length REAL,"
+        " bound TEXT, compute_sol_ratio REAL, memory_sol_ratio REAL, PRIMARY KEY(key, place))"
+        " WITHOUT ROWID;"
+        "CREATE TABLE IF NOT EXISTS profile_scaling(key TEXT, sm_percent REAL, wall_seconds REAL,"
+        " span_seconds REAL, PRIMARY KEY(key, sm_percent)) WITHOUT ROWID;",
+};
 
 /* Files of before have no such columns; where they are there, this fails. */
 static const char *const later_columns[] = {
@@ -49,7 +54,15 @@ static int find_path(struct strbuf *out)
     return strbuf_failed(out) ? -ENOMEM : 0;
 }
 
-int profiles_open(struct profiles **ret, char *why, size_t why_size)
+static int open_file(struct profiles *profiles, const char *path, char *why, size_t why_size)
+{
+    int r = database_open_to_add(&profiles->database, path, &store_kind, why, why_size);
+    for (size_t i = 0; i < ARRAY_SIZE(later_columns) && r == 0; i++)
+        sqlite3_exec(profiles->database, later_columns[i], NULL, NULL, NULL);
+    return r;
+}
+
+static int open_profiles(struct profiles **ret, bool to_add, char *why, size_t why_size)
 {
     struct strbuf path = {0};
     int r = find_path(&path);
@@ -59,23 +72,27 @@ int profiles_open(struct profiles **ret, char *why, size_t why_size)
         snprintf(why, why_size, "there is no place for profiles; set ROOFTOP_PROFILES to a file");
         return r < 0 ? r : -ENOMEM;
     }
-    file_make_folders(strbuf_text(&path));
-    int code = sqlite3_open(strbuf_text(&path), &profiles->database);
-    if (code == SQLITE_OK) {
-        sqlite3_busy_timeout(profiles->database, BUSY_PATIENCE_MS);
-        code = sqlite3_exec(profiles->database, schema, NULL, NULL, NULL);
-        for (size_t i = 0; code == SQLITE_OK && i < ARRAY_SIZE(later_columns); i++)
-            sqlite3_exec(profiles->database, later_columns[i], NULL, NULL, NULL);
-    }
-    if (code != SQLITE_OK)
-        snprintf(why, why_size, "%s: %s", strbuf_text(&path), sqlite3_errmsg(profiles->database));
+    if (to_add)
+        file_make_folders(strbuf_text(&path));
+    bool is_there = to_add || access(strbuf_text(&path), F_OK) == 0;
+    r = open_file(profiles, is_there ? strbuf_text(&path) : ":memory:", why, why_size);
     strbuf_free(&path);
-    if (code != SQLITE_OK) {
+    if (r < 0) {
         profiles_close(profiles);
-        return database_error(code);
+        return r;
     }
     *ret = profiles;
     return 0;
+}
+
+int profiles_open(struct profiles **ret, char *why, size_t why_size)
+{
+    return open_profiles(ret, false, why, why_size);
+}
+
+int profiles_open_to_add(struct profiles **ret, char *why, size_t why_size)
+{
+    return open_profiles(ret, true, why, why_size);
 }
 
 void profiles_close(struct profiles *profiles)

@@ -55,9 +55,10 @@ struct profile {
 
 struct profiles;
 
-/* Opens the file, and makes it where it does not exist: $ROOFTOP_PROFILES, else profiles.db where
- * store_path() says.
+/* Opens the file: $ROOFTOP_PROFILES, else profiles.db where store_path() says. Where it does not
+ * exist, the one makes it, and to the other there are no profiles.
  * Returns 0, or −errno with `why` filled. */
+MUST_CHECK int profiles_open_to_add(struct profiles **ret, char *why, size_t why_size);
 MUST_CHECK int profiles_open(struct profiles **ret, char *why, size_t why_size);
 void profiles_close(struct profiles *profiles);
 

@@ -212,9 +212,14 @@ echo 'init 9' >script
 expect_exit 3 'no GPU' "$ROOFTOP" bench -o none.bench good.ini
 expect_exit 2 'a source that is not live' "$ROOFTOP" bench -s "sim:$SOURCE_ROOT/tests/data/one.sim" -o none.bench good.ini
 echo text >text.bench
+sqlite3 other.bench 'CREATE TABLE t(a)'
+cp other.bench before.bench
 printf 'gpu h200\nprocesses compute\n' >script
 expect_exit 2 'a folder that is not there' "$ROOFTOP" bench -o not/there.bench good.ini
 expect_text err 'not/there.bench: No such file' 'and names the file'
 expect_exit 2 'a file of another kind' "$ROOFTOP" bench -o text.bench good.ini
 expect_text err 'text.bench: this is no result' 'is not written to'
+expect_exit 2 "another program's database" "$ROOFTOP" bench -o other.bench good.ini
+cmp -s other.bench before.bench
+result $? 'is as it was'
 finish

@@ -57,6 +57,37 @@ $profile list >out
 expect_text out '^one .* alloc 1G seen 3$' "the profile of that name is replaced"
 expect_exit 0 "removing" $profile rm one
 expect_exit 2 "it is gone" $profile show one
+ROOFTOP_PROFILES="$scratch/none/profiles.db" expect_exit 0 "a list of none" $profile list
+ROOFTOP_PROFILES="$scratch/none/profiles.db" expect_exit 2 "nothing to remove" $profile rm one
+[ ! -e none ]
+result $? "makes no file"
+
+# What is not a store of profiles stays as it is.
+others_file() {
+    cp "$1" before
+    for how in list 'rm one' "-- touch ran"; do
+        # shellcheck disable=SC2086
+        ROOFTOP_PROFILES="$scratch/$1" expect_exit 1 "$2, $how" $profile $how
+        expect_text err "$1: this is no store of profiles" "is refused by name"
+    done
+    cmp -s "$1" before && [ ! -e "$1-journal" ]
+    result $? "$2 is as it was"
+}
+sqlite3 other.db 'CREATE TABLE t(a); CREATE TRIGGER g AFTER INSERT ON t BEGIN DELETE FROM t; END'
+others_file other.db "another program's database"
+cp "$SOURCE_ROOT/tests/data/version1.roof" .
+others_file version1.roof "a recording"
+
+# A file of the first version of the store: without the last columns and without an identity.
+sqlite3 old.db "CREATE TABLE profile(key TEXT PRIMARY KEY, command TEXT, gpu_name TEXT,
+    gpu_uuid TEXT, created REAL, wall_seconds REAL, measured_seconds REAL, exit_code INTEGER,
+    memory_peak_bytes REAL, energy_joules REAL, idle_ratio REAL) WITHOUT ROWID;
+    CREATE TABLE profile_metric(key TEXT, metric TEXT, count INTEGER, mean REAL, p5 REAL, p25 REAL,
+    p50 REAL, p75 REAL, p95 REAL, max REAL, PRIMARY KEY(key, metric)) WITHOUT ROWID;
+    INSERT INTO profile(key, command) VALUES('ancient', 'true')"
+ROOFTOP_PROFILES="$scratch/old.db" expect_exit 0 "an old file" $profile list
+expect_text out '^ancient ' "opens"
+
 echo rubbish >bad.db
 ROOFTOP_PROFILES="$scratch/bad.db" expect_exit 1 "a file that is no database" $profile list
 expect_text err 'bad\.db: ' "and names it"

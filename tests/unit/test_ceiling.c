@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cmocka_test.h"
 
 struct place {
@@ -162,6 +163,17 @@ static void a_file_of_another_kind_is_left_alone(void **state)
     assert_int_equal(found.of[CEILING_FP32].origin, CEILING_SHIPPED);
 }
 
+static void a_database_without_identity_is_left_alone(void **state)
+{
+    struct place *place = *state;
+    file_make_folders(place->path);
+    write_sql(place->path, "CREATE TABLE others(a)");
+    struct ceiling_store *store;
+    char why[256];
+    assert_int_equal(ceiling_store_open(&store, place->path, why, sizeof(why)), -EBADMSG);
+    assert_non_null(strstr(why, "this is no store of ceilings"));
+}
+
 static void a_folder_that_cannot_be_made_is_told(void **state)
 {
     (void)state;
@@ -202,6 +214,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_written_is_found_again, make_place, remove_place),
         cmocka_unit_test_setup_teardown(implausible_rows_are_left_out, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(a_database_without_identity_is_left_alone, make_place,
+                                        remove_place),
         cmocka_unit_test_setup_teardown(a_file_of_another_kind_is_left_alone, make_place,
                                         remove_place),
         cmocka_unit_test(without_a_store_there_is_what_is_shipped),
