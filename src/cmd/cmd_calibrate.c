@@ -416,9 +416,7 @@ static int run(const struct command *command, int argc, char **argv)
         if (code != EXIT_DONE)
             return code;
     }
-    const char *source =
-        settings.watch.source ? settings.watch.source : secure_getenv("ROOFTOP_SOURCE");
-    const struct counter_ops *ops = counter_source(source ? source : "auto");
+    const struct counter_ops *ops = counter_source(counter_usual_source(settings.watch.source));
     if (ops && !ops->live)
         return usage_error(command, "--source: a recording cannot be calibrated");
     /* CUPTI's counters draw power, and hold the work up for a moment when they begin. */

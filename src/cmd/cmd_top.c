@@ -7,6 +7,7 @@
 
 #include "base/parse.h"
 #include "cmd/common.h"
+#include "counter/counter.h"
 #include "tui/top.h"
 
 static const double USUAL_BUDGET_PERCENT = 5;
@@ -206,10 +207,8 @@ static int run(const struct command *command, int argc, char **argv)
     if (!settings.once && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         return report(command, -ENOTTY);
 
-    const char *source =
-        settings.watch.source ? settings.watch.source : secure_getenv("ROOFTOP_SOURCE");
     struct top_options top_options = {
-        .source = source,
+        .source = counter_usual_source(settings.watch.source),
         .from = NAN,
         .paused = settings.paused,
         .budget = settings.budget / 100,

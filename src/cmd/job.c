@@ -1,14 +1,13 @@
 #include "cmd/job.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "counter/counter.h"
 
 const char *job_usual_clock(const char *source)
 {
-    if (!source)
-        source = getenv("ROOFTOP_SOURCE");
-    return !source || !source[0] || strcmp(source, "auto") == 0 ? "burst" : NULL;
+    return strcmp(counter_usual_source(source), "auto") == 0 ? "burst" : NULL;
 }
 
 /* Not where counters were never asked for, and not beside other jobs' work. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "counter/combined.h"
@@ -38,6 +39,12 @@ static int open_auto(struct counter **ret, struct counter_failure *failure)
         }
     }
     return first ? first : -ENODEV;
+}
+
+const char *counter_usual_source(const char *named)
+{
+    const char *source = named ? named : secure_getenv("ROOFTOP_SOURCE");
+    return source && source[0] ? source : "auto";
 }
 
 const struct counter_ops *counter_source(const char *source)

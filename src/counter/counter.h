@@ -95,6 +95,9 @@ extern const struct counter_ops nvml_counter;
 
 extern const struct counter_ops *const counter_sources[]; /* NULL-terminated, in probing order */
 
+/* The source named, else that of ROOFTOP_SOURCE, else "auto". */
+const char *counter_usual_source(const char *named);
+
 /* What `source` names, or NULL where that is "auto" or no source at all. */
 const struct counter_ops *counter_source(const char *source);
 

@@ -122,8 +122,7 @@ static int set_clock(struct monitor *monitor, struct counter_failure *failure)
 static int adopt_config(struct monitor *monitor, const struct monitor_config *config,
                         struct counter_failure *failure)
 {
-    const char *source = config->source ? config->source : secure_getenv("ROOFTOP_SOURCE");
-    monitor->source = strdup(source && source[0] ? source : "auto");
+    monitor->source = strdup(counter_usual_source(config->source));
     monitor->gpus = config->gpus ? strdup(config->gpus) : NULL;
     if (!monitor->source || (config->gpus && !monitor->gpus))
         return -ENOMEM;

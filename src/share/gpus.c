@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "counter/counter.h"
 #include "share/mps.h"
 #include "share/place.h"
 
@@ -154,14 +155,12 @@ static int await_devices(struct monitor *monitor)
 int gpus_open(struct monitor **ret, const char *source, const char *gpus, const char *clock,
               struct counter_failure *failure)
 {
-    if (!source)
-        source = getenv("ROOFTOP_SOURCE");
-    bool automatic = !source || strcmp(source, "auto") == 0;
+    source = counter_usual_source(source);
     const struct monitor_config config = {
         .source = source,
         .gpus = gpus,
         .follow_processes = true,
-        .clock = clock || !automatic ? clock : "off",
+        .clock = clock || strcmp(source, "auto") != 0 ? clock : "off",
     };
     struct monitor *monitor;
     int r = monitor_open(&monitor, &config, failure);

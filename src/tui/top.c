@@ -444,7 +444,7 @@ static int init(struct top *top, struct monitor *monitor, const struct top_optio
     };
     view_init(&top->view, &options->prefs);
     top->view.paused = options->paused && !monitor_counter(monitor)->ops->live;
-    return feed_start(&top->feed, monitor, &top->model, options->source ? options->source : "");
+    return feed_start(&top->feed, monitor, &top->model, options->source);
 }
 
 static void end(struct top *top)

@@ -10,7 +10,7 @@
 struct top_options {
     struct prefs prefs;
     const char *prefs_path; /* written on request; NULL: nowhere */
-    const char *source;     /* as the person named it, or NULL */
+    const char *source;     /* as the person named it */
     double from; /* of a recording: where to begin, since 1970; NAN: at its beginning, and
                     for top_print() at its end */
     bool paused;

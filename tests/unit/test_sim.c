@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -243,6 +244,18 @@ static void reports_a_file_that_cannot_be_read(void **state)
     assert_int_equal(counter_open(&counter, "sim", &failure), -EINVAL);
 }
 
+static void the_usual_source_is_that_of_the_environment(void **state)
+{
+    (void)state;
+    unsetenv("ROOFTOP_SOURCE");
+    assert_string_equal(counter_usual_source(NULL), "auto");
+    setenv("ROOFTOP_SOURCE", "", 1);
+    assert_string_equal(counter_usual_source(NULL), "auto");
+    setenv("ROOFTOP_SOURCE", "nvml", 1);
+    assert_string_equal(counter_usual_source(NULL), "nvml");
+    assert_string_equal(counter_usual_source("cupti"), "cupti");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +267,7 @@ int main(void)
         cmocka_unit_test(names_the_line_that_is_wrong),
         cmocka_unit_test(reads_flags_by_their_words),
         cmocka_unit_test(reports_a_file_that_cannot_be_read),
+        cmocka_unit_test(the_usual_source_is_that_of_the_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
