@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,6 +51,33 @@ bool file_is_misplaced(int error)
     default:
         return false;
     }
+}
+
+static int write_all(int fd, const struct strbuf *text)
+{
+    if (strbuf_failed(text))
+        return -ENOMEM;
+    ssize_t written = write(fd, strbuf_text(text), text->length);
+    return written < 0 ? -errno : (size_t)written < text->length ? -ENOSPC : 0;
+}
+
+int file_replace(const char *path, const struct strbuf *text)
+{
+    char made[PATH_MAX];
+    int length = snprintf(made, sizeof(made), "%s.XXXXXX", path);
+    if (length < 0 || (size_t)length >= sizeof(made))
+        return -ENAMETOOLONG;
+    int fd = mkostemp(made, O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int r = write_all(fd, text);
+    if (close(fd) < 0 && r == 0)
+        r = -errno;
+    if (r == 0 && rename(made, path) < 0)
+        r = -errno;
+    if (r < 0)
+        unlink(made);
+    return r;
 }
 
 void file_make_folders(const char *path)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/strbuf.h"
 #include "base/util.h"
 
 /* Reads the file's first `size` − 1 bytes at most, and ends them with a NUL; the file may hold
@@ -14,6 +15,11 @@ MUST_CHECK ssize_t file_read(const char *path, char *ret, size_t size);
 /* Whether a file that did not open for writing was given a wrong name, such as one in a folder that
  * is missing: a mistake of who named it, unlike a disk that is full. */
 bool file_is_misplaced(int error);
+
+/* Puts a file with this text, readable by its owner alone, in the place of the one that is there:
+ * nobody sees half of it, and nothing that lies beside it is followed. Returns 0 or −errno; the
+ * file of before is there then. */
+MUST_CHECK int file_replace(const char *path, const struct strbuf *text);
 
 /* Makes the folders above the file that are missing; where that fails, opening the file does too
  * and tells why. */

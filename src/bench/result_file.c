@@ -48,8 +48,6 @@ int result_open(struct result_file **ret, const char *path, char *why, size_t wh
                  r == -EBUSY ? "another bench is writing it" : strerror(-r));
     else
         r = database_open_to_add(&file->database, path, &result_kind, why, why_size);
-    if (r == 0)
-        sqlite3_exec(file->database, "PRAGMA journal_mode = TRUNCATE", NULL, NULL, NULL);
     if (r < 0) {
         result_close(file);
         return r;

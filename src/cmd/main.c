@@ -1,6 +1,8 @@
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/commands.h"
 
@@ -32,8 +34,18 @@ static int help(const char *name)
     return EXIT_DONE;
 }
 
+/* A stream that is closed stays of no use: else a file of ours would be opened in its place, and
+ * messages would go into it. */
+static void hold_closed_streams(void)
+{
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
+        if (fcntl(stream, F_GETFD) < 0)
+            open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+    hold_closed_streams();
     setlocale(LC_ALL, "");
     setlocale(LC_NUMERIC, "C");
     const char *name = argc > 1 ? argv[1] : "top";

@@ -161,7 +161,7 @@ static bool maps_profiling(const char *root, int pid)
     char path[PATH_MAX];
     char line[PATH_MAX + 128];
     snprintf(path, sizeof(path), "%s/proc/%d/maps", root, pid);
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(path, "re");
     bool found = false;
     while (file && !found && fgets(line, sizeof(line), file))
         found = strstr(line, "/libnvperf_target.so") != NULL;

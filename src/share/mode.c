@@ -1,7 +1,6 @@
 #include "share/mode.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,16 +35,14 @@ static int write_note(const struct mps *mps, enum compute_mode mode,
                       struct counter_failure *failure)
 {
     char path[PATH_SIZE];
-    int fd =
-        open(note_path(mps, path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool written = fd >= 0 && dprintf(fd, "%d\n", (int)mode) > 0;
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    return written ? 0 : share_fail(failure, -error, "", "%s: %s", path, strerror(error));
+    struct strbuf text = {0};
+    strbuf_printf(&text, "%d\n", (int)mode);
+    int r = file_replace(note_path(mps, path), &text);
+    strbuf_free(&text);
+    return r < 0 ? share_fail(failure, r, "", "%s: %s", path, strerror(-r)) : 0;
 }
 
-/* A note that was cut short is of the usual mode. */
+/* One that cannot be read is of the usual mode. */
 static enum compute_mode read_note(const struct mps *mps)
 {
     char path[PATH_SIZE], text[16];

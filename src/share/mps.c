@@ -38,7 +38,7 @@ bool mps_find_path(char *ret, size_t size)
         snprintf(ret, size, "%s", named);
         return is_program(ret);
     }
-    const char *path = getenv("PATH");
+    const char *path = secure_getenv("PATH");
     while (path && *path) {
         int length = (int)strcspn(path, ":");
         int written = snprintf(ret, size, "%.*s/%s", length, path, PROGRAM);
@@ -107,7 +107,7 @@ int mps_lock(struct mps *mps)
 {
     char path[sizeof(mps->folder) + 8];
     snprintf(path, sizeof(path), "%s/lock", mps->folder);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
     double until = clock_monotonic() + LOCK_PATIENCE;

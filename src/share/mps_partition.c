@@ -130,12 +130,12 @@ static size_t read_record(const struct mps *mps, struct owned ret[PARTITIONS])
 static int write_record(const struct mps *mps, const struct owned *owned, size_t count)
 {
     char path[256];
-    FILE *file = fopen(record_path(mps, path), "we");
-    if (!file)
-        return -errno;
+    struct strbuf text = {0};
     for (size_t i = 0; i < count; i++)
-        fprintf(file, "%" PRIu64 " %s\n", owned[i].lease, owned[i].partition);
-    return fclose(file) == 0 ? 0 : -errno;
+        strbuf_printf(&text, "%" PRIu64 " %s\n", owned[i].lease, owned[i].partition);
+    int r = file_replace(record_path(mps, path), &text);
+    strbuf_free(&text);
+    return r;
 }
 
 void mps_forget_partitions(const struct mps *mps)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "share/place.h"
@@ -20,7 +21,6 @@ static const double SM_SLACK = 1e-6;
 
 struct slot_table {
     char path[256];
-    char next_path[264];
     int lock_fd;
     uint64_t next_id;
     size_t count;
@@ -34,7 +34,6 @@ int slot_open(struct slot_table **ret, const char *run, struct counter_failure *
         return -ENOMEM;
     char lock[264];
     snprintf(table->path, sizeof(table->path), "%s/leases", run);
-    snprintf(table->next_path, sizeof(table->next_path), "%s.new", table->path);
     snprintf(lock, sizeof(lock), "%s.lock", table->path);
     table->lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (table->lock_fd < 0) {
@@ -118,27 +117,13 @@ static void add_lease(struct strbuf *out, const struct slot_lease *lease)
                   lease->job.start, (unsigned)lease->user, lease->since, lease->name);
 }
 
-static int put_in_place(const struct slot_table *table, const struct strbuf *text)
-{
-    int fd = open(table->next_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return -errno;
-    ssize_t written = write(fd, strbuf_text(text), text->length);
-    int r = written < 0 ? -errno : (size_t)written < text->length ? -ENOSPC : 0;
-    if (close(fd) < 0 && r == 0)
-        r = -errno;
-    if (r == 0 && rename(table->next_path, table->path) < 0)
-        r = -errno;
-    return r;
-}
-
 static int save(const struct slot_table *table)
 {
     struct strbuf text = {0};
     strbuf_printf(&text, "%s %" PRIu64 "\n", HEADER, table->next_id);
     for (size_t i = 0; i < table->count; i++)
         add_lease(&text, &table->leases[i]);
-    int r = strbuf_failed(&text) ? -ENOMEM : put_in_place(table, &text);
+    int r = file_replace(table->path, &text);
     strbuf_free(&text);
     return r;
 }

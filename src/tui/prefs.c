@@ -1,9 +1,8 @@
 #include "tui/prefs.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 
@@ -75,8 +74,8 @@ const struct pref *pref_by_key(const char *section, const char *key)
 
 int prefs_path(struct strbuf *ret)
 {
-    const char *base = getenv("XDG_CONFIG_HOME");
-    const char *home = getenv("HOME");
+    const char *base = secure_getenv("XDG_CONFIG_HOME");
+    const char *home = secure_getenv("HOME");
     if (base && base[0] == '/') /* the specification asks to ignore relative paths */
         strbuf_printf(ret, "%s/rooftop/top.ini", base);
     else if (home && home[0])
@@ -127,36 +126,25 @@ int prefs_read(struct prefs *prefs, const char *path, struct ini_error *error)
     return r == -ENOENT ? 0 : r;
 }
 
-static void print_prefs(const struct prefs *prefs, FILE *out)
+static void put_prefs(const struct prefs *prefs, struct strbuf *out)
 {
     struct prefs copy = *prefs;
     const char *section = "";
-    fputs("# Settings of rooftop top, written by its setup screen (F2).\n", out);
+    strbuf_puts(out, "# Settings of rooftop top, written by its setup screen (F2).\n");
     for (size_t i = 0; i < pref_count; i++) {
         const struct pref *pref = &pref_table[i];
         if (strcmp(section, pref->section) != 0)
-            fprintf(out, "\n[%s]\n", section = pref->section);
-        fprintf(out, "%s = %s\n", pref->key, pref->words[*pref_value(&copy, pref)]);
+            strbuf_printf(out, "\n[%s]\n", section = pref->section);
+        strbuf_printf(out, "%s = %s\n", pref->key, pref->words[*pref_value(&copy, pref)]);
     }
 }
 
 int prefs_write(const struct prefs *prefs, const char *path)
 {
+    struct strbuf text = {0};
+    put_prefs(prefs, &text);
     file_make_folders(path);
-    struct strbuf temporary = {0};
-    strbuf_printf(&temporary, "%s.new", path);
-    FILE *out = strbuf_failed(&temporary) ? NULL : fopen(strbuf_text(&temporary), "we");
-    int r = out ? 0 : -errno;
-    if (out) {
-        print_prefs(prefs, out);
-        bool bad = ferror(out);
-        if (fclose(out) != 0 || bad)
-            r = -EIO;
-        else if (rename(strbuf_text(&temporary), path) < 0)
-            r = -errno;
-        if (r < 0)
-            unlink(strbuf_text(&temporary));
-    }
-    strbuf_free(&temporary);
+    int r = file_replace(path, &text);
+    strbuf_free(&text);
     return r;
 }

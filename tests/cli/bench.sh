@@ -54,6 +54,8 @@ result $? 'and makes no file'
 
 expect_exit 0 'jobs are run' "$ROOFTOP" bench good.ini
 expect_text err '^trial 4 of 4: exclusive, repeat 2: ' 'each trial is told'
+[ ! -e good.bench-journal ]
+result $? 'there is nothing beside the result'
 query good.bench "SELECT count(*) || '|' || sum(outcome = 'ended') FROM run"
 expect_text out '^16\|16$' 'every job of every trial ended'
 query good.bench 'SELECT min(compute_sol_ratio), max(compute_sol_ratio), max(nvml_utilization_ratio) FROM trial'

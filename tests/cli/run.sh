@@ -40,6 +40,9 @@ export ROOFTOP_RUNTIME_DIR="$scratch/alone" ROOFTOP_NVML=/not/there ROOFTOP_SOUR
 mkdir alone
 expect_exit 7 "without a GPU it runs all the same" $run -- sh -c 'exit 7'
 expect_text err 'no GPU, so it runs without' "and says so"
+sh -c 'exec "$@" 0<&- 1>&- 2>&-' sh $run -- sh -c 'readlink "/proc/$PPID/fd/0" "/proc/$PPID/fd/1" "/proc/$PPID/fd/2" >streams'
+printf '/dev/null\n/dev/null\n/dev/null\n' >expected
+expect_same streams expected "no file of ours takes the place of a stream that is closed"
 expect_exit 3 "with --share it does not" $run --share -- touch ran
 expect_exit 3 "nor for two GPUs" $run --gpus 2 -- touch ran
 expect_text err 'rooftop doctor.*Without --share, --gpu and --gpus the command runs without' "and says what to do"

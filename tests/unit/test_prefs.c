@@ -36,6 +36,25 @@ static void what_is_written_is_read_again(void **state)
     assert_int_equal(prefs_write(&written, "/proc/rooftop/top.ini"), -ENOENT);
 }
 
+static void what_lies_beside_it_is_not_followed(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/prefs-XXXXXX", path[64], beside[64], other[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/top.ini", folder);
+    snprintf(beside, sizeof(beside), "%s/top.ini.new", folder);
+    snprintf(other, sizeof(other), "%s/other", folder);
+    assert_int_equal(symlink(other, beside), 0);
+    assert_int_equal(prefs_write(&prefs_default, path), 0);
+    struct stat status;
+    assert_int_equal(stat(other, &status), -1);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    unlink(beside);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void a_mistake_is_told_and_changes_nothing(void **state)
 {
     (void)state;
@@ -83,6 +102,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(what_lies_beside_it_is_not_followed),
         cmocka_unit_test(a_mistake_is_told_and_changes_nothing),
         cmocka_unit_test(the_path_is_where_the_specification_says),
     };

@@ -9,19 +9,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "counter/cupti/helper.h"
 
+/* Returns the length; 0 where it cannot be read. */
 static size_t read_file(const char *root, const char *pid, const char *name, char *text,
                         size_t size)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s/proc/%.16s/%s", root, pid, name);
-    FILE *file = fopen(path, "r");
-    size_t length = file ? fread(text, 1, size - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[length] = '\0';
-    return length;
+    ssize_t length = file_read(path, text, size);
+    text[length < 0 ? 0 : length] = '\0';
+    return length < 0 ? 0 : (size_t)length;
 }
 
 /* Its thread's name and its second argument; a name alone anybody can have. */
