@@ -61,7 +61,8 @@ static void add_frame(struct collection *collection, const struct monitor *monit
     if (collection->view.begin == 0)
         collection->view.begin = collection->view.end - interval;
     for (size_t i = 0; i < collection->view.count; i++)
-        fall_add(&collection->falls[i], &monitor_reading(monitor, i)->sample, interval);
+        fall_add(&collection->falls[i], monitor_device(monitor, i),
+                 &monitor_reading(monitor, i)->sample, interval);
 }
 
 /* The end of the mark that the place is the name of; else of the whole recording. */

@@ -4,14 +4,27 @@
 
 #include "sol/bound.h"
 #include "sol/sol.h"
+#include "sol/tensor_path.h"
 
 /* A cause that held for less than this part of the time is not named. */
 static const double WORTH_NAMING = 0.2;
 
-enum throttle_bits {
-    CLOCK_SET = 1 << 1 | 1 << 4 | 1 << 8,
-    POWER_CAPPED = 1 << 2 | 1 << 7,
-    TOO_HOT = 1 << 3 | 1 << 5 | 1 << 6,
+/* What can hold the clock down, by the bits of throttle_reasons: the first that held long enough is
+ * named. The driver sets bit 3 for heat as well as for the power supply's brake, mostly beside the
+ * bit that tells which. */
+static const struct {
+    uint64_t bits;
+    const char *advice;
+} causes[FALL_CAUSES] = {
+    {1 << 5 | 1 << 6, "heat holds the clock down: see to cooling and air flow"},
+    {1 << 2, "the power limit holds the clock down: usual for dense work; fewer bytes moved or a higher "
+             "limit give clock back"},
+    {1 << 7, "the power supply's brake signal holds the clock down: see to the server's power"},
+    {1 << 3, "the hardware holds the clock down: heat, the power supply, or a peak of power"},
+    {1 << 1, "a clock was set: nvidia-smi -rgc and -rac take that back"},
+    {1 << 4, "the clock follows another GPU of its sync boost group"},
+    {1 << 8, "a display's setting holds the clock down"},
+    {1 << 0, "the GPU rested, and lowers its clock then"},
 };
 
 /* 0 where nothing ran that could have had the factor. */
@@ -25,22 +38,27 @@ static bool read_factor(const struct sample *sample, enum metric metric, double 
     return false;
 }
 
-static void add_causes(struct fall *fall, const struct sample *sample, double seconds)
+static void add_causes(struct fall *fall, const struct device *device, const struct sample *sample,
+                       double seconds)
 {
     uint64_t reasons = (uint64_t)sample_get(sample, METRIC_THROTTLE_REASONS, 0);
-    fall->memory += seconds * sample_get(sample, METRIC_MEMORY_SOL, 0);
+    double memory = seconds * sample_get(sample, METRIC_MEMORY_SOL, 0);
+    bool cache = sample_get(sample, METRIC_MEMORY_SOL_LEVEL, LABEL_LEVEL_DRAM) != LABEL_LEVEL_DRAM;
+    fall->memory += memory;
+    fall->caches += cache ? memory : 0;
     fall->link += seconds * sample_get(sample, METRIC_LINK_SOL, 0);
-    fall->power += reasons & POWER_CAPPED ? seconds : 0;
-    fall->heat += reasons & TOO_HOT ? seconds : 0;
-    fall->setting += reasons & CLOCK_SET ? seconds : 0;
+    for (size_t i = 0; i < FALL_CAUSES; i++)
+        fall->held[i] += reasons & causes[i].bits ? seconds : 0;
     if (sample_has(sample, METRIC_PEAK_FLOPS) && sample_has(sample, METRIC_ACHIEVED_FLOPS)) {
         fall->peak_flops += seconds * sample->value[METRIC_PEAK_FLOPS];
         fall->achieved_flops += seconds * sample->value[METRIC_ACHIEVED_FLOPS];
         fall->flops_seconds += seconds;
+        fall->old_path_seconds += sol_may_be_old_tensor_path(device, sample) ? seconds : 0;
     }
 }
 
-void fall_add(struct fall *fall, const struct sample *sample, double seconds)
+void fall_add(struct fall *fall, const struct device *device, const struct sample *sample,
+              double seconds)
 {
     static const enum metric metrics[FALL_STEPS] = {METRIC_WATERFALL_CLOCK, METRIC_WATERFALL_BUSY,
                                                     METRIC_WATERFALL_COVERAGE,
@@ -67,7 +85,7 @@ void fall_add(struct fall *fall, const struct sample *sample, double seconds)
             fall->clock_level[i] += level;
         }
     }
-    add_causes(fall, sample, seconds);
+    add_causes(fall, device, sample, seconds);
 }
 
 double fall_left(const struct fall *fall, enum fall_step step)
@@ -111,51 +129,61 @@ const char *fall_meaning(enum fall_step step)
     return meanings[step];
 }
 
-static void advise_clock(const struct fall *fall, struct strbuf *out)
+static const char *clock_advice(const struct fall *fall)
 {
-    double share = WORTH_NAMING * fall->seconds;
-    if (fall->heat > share)
-        strbuf_puts(out, "heat holds the clock down: see to cooling and air flow");
-    else if (fall->power > share)
-        strbuf_puts(out, "the power limit holds the clock down: usual for dense work; fewer bytes "
-                         "moved or a higher limit give clock back");
-    else if (fall->setting > share)
-        strbuf_puts(out, "a clock was set: nvidia-smi -rgc and -rac take that back");
-    else
-        strbuf_puts(out, "the GPU ran below its maximum clock, and the driver names no reason");
+    for (size_t i = 0; i < FALL_CAUSES; i++)
+        if (fall->held[i] > WORTH_NAMING * fall->seconds)
+            return causes[i].advice;
+    return "the GPU ran below its maximum clock, and the driver names no reason";
 }
 
-static void advise_busy(const struct fall *fall, struct strbuf *out)
+static const char *busy_advice(const struct fall *fall)
 {
     if (fall->link >= BOUND_LINK_NEAR_PEAK * fall->seconds)
-        strbuf_puts(out, "it waits for copies over a link: overlap them with work, or move less");
-    else
-        strbuf_puts(out, "gaps between launches: larger batches, CUDA graphs, or a faster host");
+        return "it waits for copies over a link: overlap them with work, or move less";
+    if (fall->level[FALL_BUSY] < BOUND_IDLE * fall->seconds)
+        return "nothing ran";
+    return "gaps between launches: larger batches, CUDA graphs, or a faster host";
 }
 
 static void advise_pipe(const struct fall *fall, struct strbuf *out)
 {
-    double pipe = fall->level[FALL_PIPE];
-    if (fall->memory > pipe && fall->memory >= BOUND_NEAR_LIMIT * fall->seconds) {
-        strbuf_puts(out, "memory sets the pace (Memory SOL ");
-        sol_percent(fall->memory / fall->seconds, out);
-        strbuf_puts(out, "): fuse kernels, use smaller types, keep data in caches");
-    } else
+    struct strbuf memory = {0};
+    strbuf_puts(&memory, "Memory SOL ");
+    sol_percent(fall->memory / fall->seconds, &memory);
+    if (fall->memory < BOUND_NEAR_LIMIT * fall->seconds)
         strbuf_puts(out, "latency inside kernels: more independent work for each SM, asynchronous "
                          "copies; a kernel profiler shows where");
+    else if (fall->memory <= fall->level[FALL_PIPE])
+        strbuf_printf(out,
+                      "latency inside kernels, or others that wait for memory (%s): a kernel profiler "
+                      "shows which",
+                      strbuf_text(&memory));
+    else if (fall->caches > fall->memory / 2)
+        strbuf_printf(out,
+                      "caches set the pace (%s): larger tiles, more reuse in registers and shared "
+                      "memory",
+                      strbuf_text(&memory));
+    else
+        strbuf_printf(out,
+                      "memory sets the pace (%s): fuse kernels, use smaller types, keep data in "
+                      "caches",
+                      strbuf_text(&memory));
+    strbuf_free(&memory);
 }
 
 void fall_advice(const struct fall *fall, enum fall_step step, struct strbuf *out)
 {
     switch (step) {
     case FALL_CLOCK:
-        advise_clock(fall, out);
+        strbuf_puts(out, clock_advice(fall));
         break;
     case FALL_BUSY:
-        advise_busy(fall, out);
+        strbuf_puts(out, busy_advice(fall));
         break;
     case FALL_COVERAGE:
-        strbuf_puts(out, "kernels too small for all SMs: larger problems, or several streams");
+        strbuf_puts(out, "kernels too small or too short for all SMs: larger problems, fused "
+                         "kernels, or several streams");
         break;
     default:
         advise_pipe(fall, out);

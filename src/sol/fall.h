@@ -3,8 +3,10 @@
 #pragma once
 
 #include "base/strbuf.h"
+#include "metric/device.h"
 #include "metric/sample.h"
 
+enum { FALL_CAUSES = 8 };
 enum fall_step { FALL_CLOCK, FALL_BUSY, FALL_COVERAGE, FALL_PIPE, FALL_STEPS };
 
 /* Sums of seconds × value; all zero to begin with. */
@@ -18,13 +20,16 @@ struct fall {
     enum absence no_clock; /* of the last sample that lacked it */
     enum absence no_step;  /* of the last that did not count */
 
-    double memory, link;         /* Memory and Link SOL */
-    double power, heat, setting; /* seconds in which that held the clock down */
+    double memory, link;      /* Memory and Link SOL; */
+    double caches;            /* the former where it was of a cache */
+    double held[FALL_CAUSES]; /* seconds in which that held the clock down */
     double peak_flops, achieved_flops, flops_seconds;
+    double old_path_seconds; /* of these: looked like mma.sync (sol/tensor_path.h) */
 };
 
 /* Adds a derived sample that stands for `seconds`. */
-void fall_add(struct fall *fall, const struct sample *sample, double seconds);
+void fall_add(struct fall *fall, const struct device *device, const struct sample *sample,
+              double seconds);
 
 static inline bool fall_knows_clock(const struct fall *fall)
 {

@@ -22,7 +22,8 @@ bool sol_may_be_old_tensor_path(const struct device *device, const struct sample
 {
     double type = sample_get(sample, METRIC_ASSUMED_TYPE, -1);
     /* FP64 has mma.sync alone, at its full rate. */
-    if (!has_two_paths(device) || type == LABEL_TYPE_FP64)
+    if (!has_two_paths(device) || type == LABEL_TYPE_FP64 ||
+        sample_get(sample, METRIC_COMPUTE_SOL_PIPE, -1) != LABEL_PIPE_TENSOR)
         return false;
     /* Where this was not counted: libraries still use it for integers. */
     if (!sample_has(sample, METRIC_TENSOR_SHARED_LOADS))

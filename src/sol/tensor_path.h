@@ -9,5 +9,5 @@
 /* mma.sync keeps the pipe busy at this part of its rate. */
 #define TENSOR_OLD_RATE 0.66
 
-/* Whether a derived sample in which the tensor pipe is the busiest looks like mma.sync. */
+/* Whether in a derived sample the tensor pipe is the busiest, and looks like mma.sync. */
 bool sol_may_be_old_tensor_path(const struct device *device, const struct sample *sample);

@@ -178,8 +178,7 @@ static void say_latency(const struct sample *sample, struct strbuf *out)
 static void add_tensor_path(const struct device *device, const struct sample *sample,
                             struct strbuf *out)
 {
-    if (sample_get(sample, METRIC_COMPUTE_SOL_PIPE, -1) != LABEL_PIPE_TENSOR ||
-        !sol_may_be_old_tensor_path(device, sample))
+    if (!sol_may_be_old_tensor_path(device, sample))
         return;
     strbuf_puts(out, " (in FLOPs about ");
     sol_percent(TENSOR_OLD_RATE * sample->value[METRIC_COMPUTE_SOL], out);

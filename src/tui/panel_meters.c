@@ -185,7 +185,7 @@ int panel_waterfall(const struct panel_data *data, struct rect rect)
     const struct sample *sample = data->sample;
     char text[FORMAT_SIZE];
     struct fall fall = {0};
-    fall_add(&fall, sample, 1);
+    fall_add(&fall, &data->device->device, sample, 1);
     enum fall_step worst = largest_loss(&fall);
     int y = rect.y, end = rect.y + rect.height;
     if (rect.height > (int)ARRAY_SIZE(steps) + 1)

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "metric/units.h"
+#include "sol/tensor_path.h"
 
 static void put_title(const struct device *device, struct strbuf *out)
 {
@@ -37,7 +38,14 @@ static void put_flops(const struct fall *fall, struct strbuf *out)
     metric_put_human(out, METRIC_ACHIEVED_FLOPS, fall->achieved_flops / fall->flops_seconds);
     strbuf_puts(out, " of ");
     metric_put_human(out, METRIC_PEAK_FLOPS, fall->peak_flops / fall->flops_seconds);
-    strbuf_puts(out, ", if the work was of the type that is assumed\n");
+    strbuf_puts(out, ", if the work was of the type that is assumed");
+    if (fall->old_path_seconds > fall->flops_seconds / 2) {
+        strbuf_puts(out, "; about ");
+        metric_put_human(out, METRIC_ACHIEVED_FLOPS,
+                         TENSOR_OLD_RATE * fall->achieved_flops / fall->flops_seconds);
+        strbuf_puts(out, ", if by mma.sync");
+    }
+    strbuf_putc(out, '\n');
 }
 
 static void put_gpu(const struct view_fall *view, struct strbuf *out)

@@ -39,6 +39,9 @@ expect_same values expected "without the clock"
 expect_exit 0 "a part of the time" waterfall --for 1s --gpu 0
 expect_text out '^GPU 0: .*, 1\.0 s$' "it is as long as was asked for"
 
+expect_exit 0 "a product by mma.sync" waterfall --source "replay:$SOURCE_ROOT/data/h200.roof" --from gemm-int8-8192
+expect_text out ' of 2\.10 PFLOP/s, .*; about 8[0-9]* TFLOP/s, if by mma\.sync$' "it warns that the pipe promises more than was done"
+
 cat >bare.sim <<'END'
 device name="NVIDIA A100" uuid=GPU-A sm_count=108
 device name="NVIDIA A100 MIG 1g.5gb" uuid=MIG-A parent_index=0 gpu_instance_id=1 sm_count=14
