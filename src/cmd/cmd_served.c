@@ -211,11 +211,12 @@ static void ask(struct served_case *found, const struct settings *settings)
     else if (server_ask(server, PATIENCE, &found->state, found->silence, sizeof(found->silence)) ==
              0)
         found->silence[0] = '\0';
+    found->asked_at = clock_monotonic();
     found->tokens_per_second = found->state.tokens_per_second;
 }
 
-/* The rate of tokens between two answers. */
-static void ask_again(struct served_case *found, double seconds)
+/* The rate of tokens between two answers: others may have been waited for in between. */
+static void ask_again(struct served_case *found)
 {
     struct server_state later;
     char why[160];
@@ -224,13 +225,12 @@ static void ask_again(struct served_case *found, double seconds)
         return;
     double tokens = later.generated_tokens - found->state.generated_tokens;
     if (tokens >= 0)
-        found->tokens_per_second = tokens / seconds;
+        found->tokens_per_second = tokens / (clock_monotonic() - found->asked_at);
 }
 
 static void ask_all(struct served_case *cases, size_t count, const struct settings *settings)
 {
     bool any = false;
-    double begin = clock_monotonic();
     for (size_t i = 0; i < count; i++) {
         ask(&cases[i], settings);
         any |= !isnan(cases[i].state.generated_tokens);
@@ -240,7 +240,7 @@ static void ask_all(struct served_case *cases, size_t count, const struct settin
     if (any)
         nanosleep(&pause, NULL);
     for (size_t i = 0; i < count; i++)
-        ask_again(&cases[i], clock_monotonic() - begin);
+        ask_again(&cases[i]);
 }
 
 static size_t make_cases_of_servers(const struct settings *settings, const struct monitor *monitor,

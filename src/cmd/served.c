@@ -107,11 +107,11 @@ static void put_reason(const struct served_step *step, struct strbuf *out)
                       step->weight_bytes / 1e9);
         break;
     case SERVED_CONTEXT:
-        if (step->context_bytes > step->weight_bytes)
+        if (step->cache_waits)
+            strbuf_puts(out, "the context stops it: attention's arithmetic");
+        else
             strbuf_printf(out, "the context stops it: %.1f GB of KV cache a step",
                           step->context_bytes / 1e9);
-        else
-            strbuf_puts(out, "the context stops it: attention's arithmetic");
         break;
     case SERVED_BATCH:
         strbuf_puts(out, "the batch stops it: its arithmetic fills the GPU");

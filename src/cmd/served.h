@@ -9,6 +9,7 @@
 struct served_case {
     const struct server *server; /* NULL where only a config.json was given */
     struct server_state state;
+    double asked_at;   /* monotonic: when it had answered */
     char silence[192]; /* why its counters are not known, or "" */
 
     bool has_model;

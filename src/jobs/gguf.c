@@ -131,6 +131,7 @@ static bool add_pair(struct json *config, struct text key, const struct value *v
         {"attention.key_length", "head_dim"},
         {"attention.sliding_window", "sliding_window"},
         {"attention.kv_lora_rank", "kv_lora_rank"},
+        {"ssm.state_size", "ssm_state_size"},
         {"expert_count", "num_local_experts"},
         {"expert_used_count", "num_experts_per_tok"},
         {"expert_feed_forward_length", "moe_intermediate_size"},
@@ -148,16 +149,8 @@ static bool add_pair(struct json *config, struct text key, const struct value *v
     return true;
 }
 
-/* llama.cpp has in its code which layers see a window only, as these models publish it. */
 static void add_architecture(struct json *config, struct text architecture)
 {
-    static const struct {
-        const char *name;
-        int pattern; /* one layer in so many sees the whole context */
-    } windows[] = {{"gemma2", 2}, {"gemma3", 6}, {"gpt-oss", 2}, {"cohere2", 4}};
-    for (size_t i = 0; i < ARRAY_SIZE(windows); i++)
-        if (text_is(architecture, windows[i].name))
-            add_number(config, "sliding_window_pattern", windows[i].pattern);
     char name[32];
     snprintf(name, sizeof(name), "%.*s", (int)util_min(architecture.length, sizeof(name) - 1),
              architecture.start);

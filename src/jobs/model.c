@@ -35,11 +35,25 @@ static int refuse(char *why, size_t size, int error, const char *text)
     return error;
 }
 
+/* Servers turn weights of 32 bits into 16 while they load them. */
 static double bytes_of_type(const char *type)
 {
-    if (strstr(type, "float32"))
-        return 4;
     return strstr(type, "float8") ? 1 : 2;
+}
+
+/* One layer in so many sees the whole context, in models that publish a window without that: their
+ * programs know. */
+static double usual_pattern(const json_t *config)
+{
+    static const struct {
+        const char *type; /* as transformers or llama.cpp calls it */
+        double pattern;
+    } windows[] = {
+        {"gemma2", 2}, {"gemma3", 6}, {"gemma3_text", 6}, {"gpt-oss", 2}, {"cohere2", 4}};
+    for (size_t i = 0; i < ARRAY_SIZE(windows); i++)
+        if (strcmp(string(config, "model_type"), windows[i].type) == 0)
+            return windows[i].pattern;
+    return 0;
 }
 
 /* Layers that see the whole context; the others see a window. */
@@ -58,8 +72,36 @@ static double full_layers(const json_t *config, double layers)
     }
     if (json_is_false(json_object_get(config, "use_sliding_window")))
         return layers;
-    double pattern = NUMBER(config, 0, "sliding_window_pattern");
+    double pattern = NUMBER(config, usual_pattern(config), "sliding_window_pattern");
     return pattern > 0 ? floor(layers / pattern) : 0;
+}
+
+/* State-space layers and linear attention, which keep no KV cache: "mamba", "linear_attention". */
+static bool has_layers_without_cache(const json_t *config)
+{
+    static const char *const signs[] = {"mamba_d_state", "ssm_state_size", "linear_num_key_heads"};
+    const json_t *types = json_object_get(config, "layer_types");
+    size_t i;
+    const json_t *type;
+    json_array_foreach(types, i, type)
+    {
+        const char *name = json_string_value(type);
+        if (name && (!strstr(name, "attention") || strstr(name, "linear")))
+            return true;
+    }
+    for (i = 0; !types && i < ARRAY_SIZE(signs); i++)
+        if (json_object_get(config, signs[i]))
+            return true;
+    return false;
+}
+
+/* Falcon has a name of its own for them, and a flag that makes them one. */
+static double kv_heads(const json_t *config, double heads)
+{
+    if (json_is_true(json_object_get(config, "multi_query")) &&
+        !json_is_true(json_object_get(config, "new_decoder_architecture")))
+        return 1;
+    return NUMBER(config, heads, "num_key_value_heads", "num_kv_heads");
 }
 
 static int read_attention(const json_t *config, struct served_model *model, char *why, size_t size)
@@ -72,7 +114,10 @@ static int read_attention(const json_t *config, struct served_model *model, char
                       "it does not tell hidden_size, num_hidden_layers and num_attention_heads");
     if (json_object_get(config, "kv_lora_rank"))
         return refuse(why, size, -ENOTSUP, "its attention (MLA, kv_lora_rank) is not known");
-    model->kv_heads = NUMBER(config, model->heads, "num_key_value_heads");
+    if (has_layers_without_cache(config))
+        return refuse(why, size, -ENOTSUP,
+                      "its layers of other kinds than attention (state space, linear) are not known");
+    model->kv_heads = kv_heads(config, model->heads);
     model->head_size = NUMBER(config, hidden / model->heads, "head_dim");
     model->attention_weights = hidden * model->head_size * 2 * (model->heads + model->kv_heads);
     model->full_layers = full_layers(config, model->layers);
@@ -153,7 +198,9 @@ static double quantised_bits(const json_t *method)
     double size = NUMBER(weights, 0, "group_size");
     if (bits > 16)
         return 0;
-    return bits > 0 && size > 0 ? bits + 16 / size : bits;
+    /* The scales of 4-bit floating point (NVFP4) are FP8. */
+    double scale = bits == 4 && strcmp(string(weights, "type"), "float") == 0 ? 8 : 16;
+    return bits > 0 && size > 0 ? bits + scale / size : bits;
 }
 
 static bool computes_in_fp8(const json_t *method)
@@ -178,8 +225,8 @@ static int read_bytes(const json_t *config, const json_t *top, struct served_mod
         type = string(top, "torch_dtype");
     double plain = bytes_of_type(type);
     model->bytes_attention = model->bytes_dense = model->bytes_expert = model->bytes_head = plain;
-    model->bytes_kv = fmin(plain, 2);
-    model->type = plain == 4 ? LABEL_TYPE_TF32 : LABEL_TYPE_BF16;
+    model->bytes_kv = plain;
+    model->type = LABEL_TYPE_BF16;
     const json_t *method = json_object_get(config, "quantization_config");
     if (!json_is_object(method))
         method = json_object_get(top, "quantization_config");

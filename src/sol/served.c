@@ -68,12 +68,13 @@ static void finish(struct served_step *step, double tokens, double gpus,
     step->context_flops /= gpus;
     double weights = step->weight_bytes / rates->bytes;
     double arithmetic = step->weight_flops / rates->flops;
-    double context =
-        fmax(step->context_bytes / rates->bytes, step->context_flops / rates->attention);
+    double cache = step->context_bytes / rates->bytes;
+    double context = fmax(cache, step->context_flops / rates->attention);
     step->seconds = fmax(weights, arithmetic) + context;
     step->limit = context > fmax(weights, arithmetic) ? SERVED_CONTEXT
                   : weights >= arithmetic             ? SERVED_WEIGHTS
                                                       : SERVED_BATCH;
+    step->cache_waits = context > cache;
     step->tokens_per_second = tokens / step->seconds;
     step->compute_sol =
         (step->weight_flops + step->context_flops) / step->seconds / rates->peak_flops;

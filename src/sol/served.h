@@ -57,6 +57,7 @@ struct served_step {
     double tokens_per_second; /* of all GPUs together */
     double compute_sol, memory_sol;
     enum served_limit limit;
+    bool cache_waits; /* attention takes as long as its arithmetic, not as its KV cache */
 };
 
 /* One token for each of `batch` sequences with `context` tokens behind them. */

@@ -63,6 +63,9 @@ expect_text err '^rooftop served: --config: none\.json: No such file' "is what i
 expect_exit 2 "no request at once" "$ROOFTOP" served --source "replay:$recording" --batch 0
 expect_exit 2 "a file that is not there" "$ROOFTOP" served --source "replay:$recording" --config none.gguf
 expect_text err 'none\.gguf: No such file' "is named"
+expect_exit 0 "a long prompt" "$ROOFTOP" served --source "replay:$recording" \
+    --config "$models/llama-3.1-8b.json" --prompt 200000
+expect_text out "^  prefill  .*; the context stops it: attention's arithmetic$" "is not held up by its KV cache, though that is large"
 expect_exit 0 "a GGUF file" "$ROOFTOP" served --source "replay:$recording" \
     --config "$SOURCE_ROOT/tests/fuzz/corpus/gguf/llama.gguf" --batch 8 --context 100
 expect_text out 'gguf, 0\.1 million parameters' "is read like a config.json"

@@ -154,6 +154,9 @@ static void reads_quantised_weights(void **state)
         {"{\"quant_method\":\"compressed-tensors\",\"config_groups\":{\"group_0\":{\"weights\":"
          "{\"num_bits\":4,\"group_size\":64}}}}",
          (4 + 0.25) / 8, LABEL_TYPE_BF16},
+        {"{\"quant_method\":\"modelopt\",\"config_groups\":{\"group_0\":{\"weights\":"
+         "{\"num_bits\":4,\"type\":\"float\",\"group_size\":16}}}}",
+         (4 + 0.5) / 8, LABEL_TYPE_BF16},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         char text[512];
@@ -194,6 +197,33 @@ static void reads_other_shapes(void **state)
     assert_near(served_parameters(&model) / 1e9, 30.5, 0.05);
     assert_near((served_active_parameters(&model) + 151936 * 2048.0) / 1e9, 3.35, 0.05);
     assert_int_equal(model.full_layers, 48);
+    /* Gemma 2: every other layer sees 4096 tokens only, which its config.json does not tell; 32 bits
+     * on disk, 16 on the GPU. */
+    assert_int_equal(parse("{\"model_type\":\"gemma2\",\"hidden_size\":2304,"
+                           "\"num_hidden_layers\":26,\"num_attention_heads\":8,"
+                           "\"num_key_value_heads\":4,\"head_dim\":256,"
+                           "\"intermediate_size\":9216,\"vocab_size\":256000,"
+                           "\"sliding_window\":4096,\"torch_dtype\":\"float32\"}",
+                           &model),
+                     0);
+    assert_near(model.full_layers, 13, 0);
+    assert_near(served_kv_bytes(&model), 2 * 4 * 256 * 26 * 2, 0);
+    assert_near(model.bytes_dense, 2, 0);
+    assert_int_equal(model.type, LABEL_TYPE_BF16);
+    /* Falcon 7B: one key-value head for all of 71 heads, whatever else it says; 40B: 8. */
+    assert_int_equal(parse("{\"model_type\":\"falcon\",\"hidden_size\":4544,\"num_hidden_layers\":32,"
+                           "\"num_attention_heads\":71,\"num_kv_heads\":71,\"multi_query\":true,"
+                           "\"new_decoder_architecture\":false,\"vocab_size\":65024}",
+                           &model),
+                     0);
+    assert_near(model.kv_heads, 1, 0);
+    assert_near(served_parameters(&model) / 1e9, 6.92, 0.01);
+    assert_int_equal(parse("{\"hidden_size\":8192,\"num_hidden_layers\":60,"
+                           "\"num_attention_heads\":128,\"num_kv_heads\":8,\"multi_query\":true,"
+                           "\"new_decoder_architecture\":true}",
+                           &model),
+                     0);
+    assert_near(model.kv_heads, 8, 0);
     /* The part that writes of a model that sees; the table of tokens is the output matrix too. */
     assert_int_equal(parse("{\"text_config\":{\"hidden_size\":64,\"num_hidden_layers\":2,"
                            "\"num_attention_heads\":4,\"intermediate_size\":128,"
@@ -217,14 +247,21 @@ static void refuses_what_it_does_not_know(void **state)
                            "\"num_experts\":8}",
                            &model),
                      -EINVAL);
-    assert_int_equal(parse("{\"hidden_size\":64,\"num_hidden_layers\":2,\"num_attention_heads\":4,"
-                           "\"kv_lora_rank\":512}",
-                           &model),
-                     -ENOTSUP);
-    assert_int_equal(parse("{\"hidden_size\":64,\"num_hidden_layers\":2,\"num_attention_heads\":4,"
-                           "\"quantization_config\":{\"quant_method\":\"new\"}}",
-                           &model),
-                     -ENOTSUP);
+    static const char *const not_known[] = {
+        "\"kv_lora_rank\":512",
+        "\"quantization_config\":{\"quant_method\":\"new\"}",
+        "\"layer_types\":[\"linear_attention\",\"full_attention\"]",
+        "\"layer_types\":[\"mamba\",\"attention\"]",
+        "\"linear_num_key_heads\":16",
+        "\"mamba_d_state\":128",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(not_known); i++) {
+        char text[256];
+        snprintf(text, sizeof(text),
+                 "{\"hidden_size\":64,\"num_hidden_layers\":2,\"num_attention_heads\":4,%s}",
+                 not_known[i]);
+        assert_int_equal(parse(text, &model), -ENOTSUP);
+    }
     assert_int_equal(model.layers, 7); /* left alone */
 }
 
