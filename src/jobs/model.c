@@ -115,8 +115,9 @@ static int read_attention(const json_t *config, struct served_model *model, char
     if (json_object_get(config, "kv_lora_rank"))
         return refuse(why, size, -ENOTSUP, "its attention (MLA, kv_lora_rank) is not known");
     if (has_layers_without_cache(config))
-        return refuse(why, size, -ENOTSUP,
-                      "its layers of other kinds than attention (state space, linear) are not known");
+        return refuse(
+            why, size, -ENOTSUP,
+            "its layers of other kinds than attention (state space, linear) are not known");
     model->kv_heads = kv_heads(config, model->heads);
     model->head_size = NUMBER(config, hidden / model->heads, "head_dim");
     model->attention_weights = hidden * model->head_size * 2 * (model->heads + model->kv_heads);

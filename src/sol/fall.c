@@ -17,8 +17,9 @@ static const struct {
     const char *advice;
 } causes[FALL_CAUSES] = {
     {1 << 5 | 1 << 6, "heat holds the clock down: see to cooling and air flow"},
-    {1 << 2, "the power limit holds the clock down: usual for dense work; fewer bytes moved or a higher "
-             "limit give clock back"},
+    {1 << 2,
+     "the power limit holds the clock down: usual for dense work; fewer bytes moved or a higher "
+     "limit give clock back"},
     {1 << 7, "the power supply's brake signal holds the clock down: see to the server's power"},
     {1 << 3, "the hardware holds the clock down: heat, the power supply, or a peak of power"},
     {1 << 1, "a clock was set: nvidia-smi -rgc and -rac take that back"},
@@ -155,10 +156,11 @@ static void advise_pipe(const struct fall *fall, struct strbuf *out)
         strbuf_puts(out, "latency inside kernels: more independent work for each SM, asynchronous "
                          "copies; a kernel profiler shows where");
     else if (fall->memory <= fall->level[FALL_PIPE])
-        strbuf_printf(out,
-                      "latency inside kernels, or others that wait for memory (%s): a kernel profiler "
-                      "shows which",
-                      strbuf_text(&memory));
+        strbuf_printf(
+            out,
+            "latency inside kernels, or others that wait for memory (%s): a kernel profiler "
+            "shows which",
+            strbuf_text(&memory));
     else if (fall->caches > fall->memory / 2)
         strbuf_printf(out,
                       "caches set the pace (%s): larger tiles, more reuse in registers and shared "

@@ -92,6 +92,28 @@ expect_text out 'no hardware counters: CUPTI failed' "doctor says that CUPTI fai
 result $? "and does not send its reader to itself"
 printf 'gpu h200\n' >nvml
 
+# Another version is installed while this one runs: its helper is still this one's.
+printf 'value gpc__cycles 1.5e9\nlog %s/log\n' "$PWD" >counters
+mkdir installed
+cp "$ROOFTOP" installed/rooftop
+rm -f log
+installed/rooftop stat --source cupti --interval 0.1 --format csv -m effective_clock_hertz >stream &
+stat=$!
+wait_for ',1\.5e\+09,' stream
+rm installed/rooftop
+helper=$(cat /proc/$stat/task/*/children)
+kill -9 $helper
+# more_helpers: another has enabled the counters.
+more_helpers() {
+    [ "$(grep -c '^enable' log)" -gt 1 ]
+}
+await more_helpers
+result $? "a helper starts, though its file is no longer there"
+kill $stat
+wait $stat
+await has_ended "$helper"
+rm log
+
 # Another program asks for the counters: of this program's helper, and of no other test's.
 printf 'value gpc__cycles 1.5e9\nlog %s/log\n' "$PWD" >counters
 # shellcheck disable=SC3045 # dash and bash have -c

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -47,6 +48,7 @@ struct fixture {
     double burst_period; /* 0: a short one */
     double burst_cpu;    /* 0: a large one */
     double patience;     /* 0: one that no machine exceeds */
+    const char *program; /* NULL: the helper */
     struct device devices[2];
     struct overlay *overlay;
     struct sample samples[2];
@@ -75,7 +77,7 @@ static void open_overlay(struct fixture *fixture, enum clock_mode mode, double c
     config.burst_period = fixture->burst_period > 0 ? fixture->burst_period : quick.burst_period;
     config.burst_cpu = fixture->burst_cpu > 0 ? fixture->burst_cpu : quick.burst_cpu;
     config.patience = fixture->patience > 0 ? fixture->patience : quick.patience;
-    config.program = getenv("ROOFTOP");
+    config.program = fixture->program ? fixture->program : getenv("ROOFTOP");
     write_script(script);
     unlink(log_path);
     for (unsigned i = 0; i < 2; i++) {
@@ -482,6 +484,37 @@ static void starts_a_killed_helper_again(void **state)
     close_overlay(fixture);
 }
 
+/* Another version that was installed meanwhile, say. */
+static void does_without_a_helper_that_is_none(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[sizeof(script_path) + 8];
+    snprintf(path, sizeof(path), "%s.helper", script_path);
+    static const char *const writes[] = {"yes", "cat /dev/zero", "echo short"};
+    fixture->program = path;
+    for (size_t i = 0; i < ARRAY_SIZE(writes); i++) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fprintf(file, "#!/bin/sh\nexec %s\n", writes[i]);
+        fclose(file);
+        assert_int_equal(chmod(path, 0755), 0);
+        open_overlay(fixture, CLOCK_BURST, 9.0, "");
+        bool endless = strcmp(writes[i], "cat /dev/zero") == 0; /* which are reports of nothing */
+        assert_true(comes(fixture, 0, METRIC_EFFECTIVE_CLOCK,
+                          endless ? ABSENT_COUNTERS_STARTING : ABSENT_COUNTERS_FAILED));
+        if (!endless) {
+            struct overlay_status status;
+            overlay_status(fixture->overlay, 0, &status);
+            assert_string_equal(status.text,
+                                "the helper process is not of this version of rooftop");
+        }
+        while (endless && helper_pid() == 0)
+            usleep(2000);
+        close_overlay(fixture);
+    }
+    unlink(path);
+}
+
 static void frees_the_counters_on_request(void **state)
 {
     struct fixture *fixture = *state;
@@ -605,6 +638,7 @@ int main(void)
         TEST(leaves_out_a_device_that_hangs),
         cmocka_unit_test(each_hang_costs_twice_as_long_up_to_an_hour),
         TEST(starts_a_killed_helper_again),
+        TEST(does_without_a_helper_that_is_none),
         TEST(frees_the_counters_on_request),
         TEST(names_the_library_that_is_missing),
         TEST(stays_as_it_is_once_somebody_reads),

@@ -197,8 +197,8 @@ static void reads_other_shapes(void **state)
     assert_near(served_parameters(&model) / 1e9, 30.5, 0.05);
     assert_near((served_active_parameters(&model) + 151936 * 2048.0) / 1e9, 3.35, 0.05);
     assert_int_equal(model.full_layers, 48);
-    /* Gemma 2: every other layer sees 4096 tokens only, which its config.json does not tell; 32 bits
-     * on disk, 16 on the GPU. */
+    /* Gemma 2: every other layer sees 4096 tokens only, which its config.json does not tell; 32
+     * bits on disk, 16 on the GPU. */
     assert_int_equal(parse("{\"model_type\":\"gemma2\",\"hidden_size\":2304,"
                            "\"num_hidden_layers\":26,\"num_attention_heads\":8,"
                            "\"num_key_value_heads\":4,\"head_dim\":256,"
@@ -211,11 +211,12 @@ static void reads_other_shapes(void **state)
     assert_near(model.bytes_dense, 2, 0);
     assert_int_equal(model.type, LABEL_TYPE_BF16);
     /* Falcon 7B: one key-value head for all of 71 heads, whatever else it says; 40B: 8. */
-    assert_int_equal(parse("{\"model_type\":\"falcon\",\"hidden_size\":4544,\"num_hidden_layers\":32,"
-                           "\"num_attention_heads\":71,\"num_kv_heads\":71,\"multi_query\":true,"
-                           "\"new_decoder_architecture\":false,\"vocab_size\":65024}",
-                           &model),
-                     0);
+    assert_int_equal(
+        parse("{\"model_type\":\"falcon\",\"hidden_size\":4544,\"num_hidden_layers\":32,"
+              "\"num_attention_heads\":71,\"num_kv_heads\":71,\"multi_query\":true,"
+              "\"new_decoder_architecture\":false,\"vocab_size\":65024}",
+              &model),
+        0);
     assert_near(model.kv_heads, 1, 0);
     assert_near(served_parameters(&model) / 1e9, 6.92, 0.01);
     assert_int_equal(parse("{\"hidden_size\":8192,\"num_hidden_layers\":60,"

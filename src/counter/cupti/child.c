@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -49,7 +50,9 @@ static const char *helper_program(void)
         return ROOFTOP_PROGRAM;
     self[length] = '\0';
     const char *name = strrchr(self, '/');
-    return name && strcmp(name, "/rooftop") == 0 ? "/proc/self/exe" : ROOFTOP_PROGRAM;
+    /* Where another version was installed meanwhile, this one still runs, and speaks as we do. */
+    bool ours = name && (strcmp(name, "/rooftop") == 0 || strcmp(name, "/rooftop (deleted)") == 0);
+    return ours ? "/proc/self/exe" : ROOFTOP_PROGRAM;
 }
 
 /* A group of its own, so that a key in the terminal does not reach it; nothing inherited but the
@@ -119,8 +122,10 @@ int cupti_child_read(struct cupti_child *child, struct cupti_report *ret)
     ssize_t got = read(child->reports, &report, sizeof(report));
     if (got < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -EPIPE;
-    if (got != (ssize_t)sizeof(report) || report.state >= CUPTI_STATE_COUNT)
+    if (got == 0)
         return -EPIPE;
+    if (got != (ssize_t)sizeof(report) || report.state >= CUPTI_STATE_COUNT)
+        return -EBADMSG;
     report.text[sizeof(report.text) - 1] = '\0';
     *ret = report;
     return 1;

@@ -16,7 +16,8 @@ struct cupti_child {
 MUST_CHECK int cupti_child_start(struct cupti_child *ret, const char *program,
                                  const struct cupti_helper_config *config);
 
-/* Takes one report. Returns 1, 0 (none now) or -EPIPE (the helper has ended). */
+/* Takes one report. Returns 1, 0 (none now), -EPIPE (the helper has ended) or -EBADMSG (it writes
+ * something else: it is none). */
 MUST_CHECK int cupti_child_read(struct cupti_child *child, struct cupti_report *ret);
 
 /* Asks it to end, gives it `patience` seconds for powering the counters down, then kills it.

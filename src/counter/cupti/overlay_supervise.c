@@ -1,5 +1,6 @@
 #include "counter/cupti/overlay_supervise.h"
 
+#include <errno.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,6 +20,8 @@ static const double HANG_PENALTY = 60;
 enum { MOST_DOUBLINGS = 6 };
 /* A helper that ends so often in a row without a value is not started again. */
 enum { MAX_FAILURES = 8 };
+/* Reports that are taken between two looks at what we are told: a helper writes far fewer. */
+enum { REPORTS_AT_ONCE = 256 };
 
 /* Fills the configuration of the helper from the devices that are read. */
 static void choose_members(struct overlay *overlay, struct cupti_helper_config *config)
@@ -161,19 +164,28 @@ static bool must_restart(struct overlay *overlay)
     return restart;
 }
 
-/* Returns when the helper has ended (false) or shall be started anew (true). */
-static bool follow_helper(struct overlay *overlay)
+static int take_reports(struct overlay *overlay)
+{
+    int r = 1;
+    for (int i = 0; i < REPORTS_AT_ONCE && r == 1; i++) {
+        struct cupti_report report;
+        r = cupti_child_read(&overlay->child, &report);
+        if (r == 1)
+            take_report(overlay, &report);
+    }
+    return r;
+}
+
+/* Returns when the helper shall be started anew (0), has ended (-EPIPE) or is none (-EBADMSG). */
+static int follow_helper(struct overlay *overlay)
 {
     for (;;) {
         wait_for(overlay, overlay->child.reports, 5);
-        struct cupti_report report;
-        int r;
-        while ((r = cupti_child_read(&overlay->child, &report)) == 1)
-            take_report(overlay, &report);
+        int r = take_reports(overlay);
         if (r < 0)
-            return false;
+            return r;
         if (must_restart(overlay))
-            return true;
+            return 0;
         pass_on_wishes(overlay);
     }
 }
@@ -263,9 +275,14 @@ static double run_helper(struct overlay *overlay)
         set_all_states(overlay, CUPTI_FAILED, text);
         return after_the_end(overlay, -1);
     }
-    bool wanted_anew = follow_helper(overlay);
+    r = follow_helper(overlay);
     int status = cupti_child_stop(&overlay->child, STOP_PATIENCE);
-    return wanted_anew ? 0 : after_the_end(overlay, status);
+    if (r == -EBADMSG) {
+        set_all_states(overlay, CUPTI_FAILED,
+                       "the helper process is not of this version of rooftop");
+        status = -1;
+    }
+    return r < 0 ? after_the_end(overlay, status) : 0;
 }
 
 void *overlay_supervise(void *argument)
