@@ -52,16 +52,25 @@ static void put_text(struct strbuf *out, double x, double y, const char *anchor,
     strbuf_puts(out, "</text>\n");
 }
 
-/* The beginning of a name that is too long. */
+static const char *skip(const char *text, size_t count)
+{
+    for (; *text && count > 0; count--)
+        text += utf8_sequence_length(text);
+    return text;
+}
+
+/* Of a name that is too long both ends: its number is at the end. */
 static void put_label(struct strbuf *out, double x, double y, const char *text)
 {
-    enum { MOST = 11 };
+    enum { MOST = 10, TAIL = 4 };
     struct strbuf cut = {0};
-    const char *end = text;
-    for (size_t count = utf8_count(text) > MOST ? MOST - 1 : MOST; *end && count > 0; count--)
-        end += utf8_sequence_length(end);
-    strbuf_add(&cut, text, (size_t)(end - text));
-    strbuf_puts(&cut, *end ? "…" : "");
+    size_t count = utf8_count(text);
+    if (count <= MOST) {
+        strbuf_puts(&cut, text);
+    } else {
+        strbuf_add(&cut, text, (size_t)(skip(text, MOST - 1 - TAIL) - text));
+        strbuf_printf(&cut, "…%s", skip(text, count - TAIL));
+    }
     put_text(out, x, y, "end", TEXT, strbuf_text(&cut));
     strbuf_free(&cut);
 }
@@ -172,6 +181,25 @@ static void put_curve(struct strbuf *out, const struct chart_curve *curve, doubl
     strbuf_puts(out, is_open ? "\"/>\n" : "");
 }
 
+/* One that failed is told by its word and its empty bar: colour alone is lost on paper. */
+static void put_lane(struct strbuf *out, const struct chart_lane *lane, const char *color,
+                     double length, double y)
+{
+    double begin = LANE_LABEL_WIDTH + lane->begin / length * LANES_WIDTH;
+    double width = fmax((lane->end - lane->begin) / length * LANES_WIDTH, 1);
+    put_label(out, LANE_LABEL_WIDTH - 8, y + 10, lane->label);
+    strbuf_printf(out,
+                  "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"2\" "
+                  "fill=\"%s\" stroke=\"%s\"/>\n",
+                  begin, y, width, LANE_HEIGHT, lane->failure ? "none" : color,
+                  lane->failure ? BAD : "none");
+    if (!lane->failure)
+        return;
+    bool fits_behind = begin + width < LANE_LABEL_WIDTH + LANES_WIDTH * 0.8;
+    put_text(out, fits_behind ? begin + width + 4 : begin + width - 4, y + 10,
+             fits_behind ? "start" : "end", TEXT, lane->failure);
+}
+
 void chart_lanes(struct strbuf *out, const char *title, const char *color, double length,
                  const struct chart_lane *lanes, size_t lane_count,
                  const struct chart_curve *curves, size_t curve_count)
@@ -182,16 +210,8 @@ void chart_lanes(struct strbuf *out, const char *title, const char *color, doubl
     double bottom = top + CURVES_HEIGHT;
     begin(out, title, (int)bottom + AXIS_HEIGHT);
     put_axis(out, length, 2, bottom);
-    for (size_t i = 0; i < lane_count; i++) {
-        double y = 6 + (double)i * LANE_ROW;
-        put_label(out, LANE_LABEL_WIDTH - 8, y + 10, lanes[i].label);
-        strbuf_printf(out,
-                      "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"2\" "
-                      "fill=\"%s\"/>\n",
-                      LANE_LABEL_WIDTH + lanes[i].begin / length * LANES_WIDTH, y,
-                      fmax((lanes[i].end - lanes[i].begin) / length * LANES_WIDTH, 1), LANE_HEIGHT,
-                      lanes[i].failed ? BAD : color);
-    }
+    for (size_t i = 0; i < lane_count; i++)
+        put_lane(out, &lanes[i], color, length, 6 + (double)i * LANE_ROW);
     put_line(out, LANE_LABEL_WIDTH, bottom, WIDTH - 14, bottom, FAINT, "");
     put_line(out, LANE_LABEL_WIDTH, top, WIDTH - 14, top, GRID, "");
     put_text(out, LANE_LABEL_WIDTH - 8, top + 10, "end", FAINT, "100 %");

@@ -27,7 +27,7 @@ struct chart_lane {
     const char *label;
     double begin;
     double end;
-    bool failed;
+    const char *failure; /* how it ended, NULL where it ended well */
 };
 
 struct chart_curve {

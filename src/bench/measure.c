@@ -149,6 +149,15 @@ bool measure_apart(const struct stats *a, const struct stats *b)
     return fabs(a->mean - b->mean) > stats_welch(a, b, CONFIDENCE);
 }
 
+struct measure_ratio measure_ratio(const struct stats *a, const struct stats *b)
+{
+    double value = a->mean / b->mean;
+    double spread = hypot(measure_interval(a) / a->mean, measure_interval(b) / b->mean);
+    if (!isfinite(spread))
+        return (struct measure_ratio){value, NAN, NAN};
+    return (struct measure_ratio){value, fmax(value * (1 - spread), 0), value * (1 + spread)};
+}
+
 /* The mean time of each instance with the GPU to itself. */
 static void find_alone(const struct bench_trials *trials, size_t instances, double *ret)
 {

@@ -129,3 +129,10 @@ double measure_interval(const struct stats *stats);
 /* The repeats tell the means apart: the interval of their difference, by Welch's t, does not
  * hold 0. */
 bool measure_apart(const struct stats *a, const struct stats *b);
+
+struct measure_ratio {
+    double value, low, high; /* its interval, NAN where there is none */
+};
+
+/* The mean of a by that of b, with the interval that follows from theirs. */
+struct measure_ratio measure_ratio(const struct stats *a, const struct stats *b);

@@ -129,14 +129,17 @@ static void json_winners(struct json *json, const struct bench_report *report)
         struct bench_winner winner = bench_find_winner(report->summary, (enum bench_goal)goal);
         json_key(json, bench_goal_name((enum bench_goal)goal));
         json_add_text_or_null(
-            json, winner.known && winner.tie_count == 0 ? bench_mode_info(winner.best)->name : "");
+            json, bench_winner_is_told(&winner) ? bench_mode_info(winner.best)->name : "");
     }
     json_object_end(json);
 }
 
 static void json_decision(struct json *json, const struct bench_report *report)
 {
-    static const char *const words[] = {"not_known", "share", "do_not_share", "risky"};
+    static const char *const words[] = {
+        [ADVISE_NOTHING] = "not_known", [ADVISE_NOT] = "do_not_share", [ADVISE_UNSURE] = "unsure",
+        [ADVISE_RISKY] = "risky",       [ADVISE_SHARE] = "share",
+    };
     bool shares = report->decision.advice == ADVISE_SHARE;
     struct strbuf sentence = {0};
     bench_decision_words(report->summary, &report->decision, &sentence);
@@ -147,7 +150,11 @@ static void json_decision(struct json *json, const struct bench_report *report)
     json_key(json, "mode");
     json_add_text_or_null(json, shares ? bench_mode_info(report->decision.mode)->name : "");
     json_key(json, "jobs_per_hour_ratio");
-    json_add_number_digits(json, shares ? report->decision.throughput : NAN, 6);
+    json_add_number_digits(json, shares ? report->decision.throughput.value : NAN, 6);
+    json_key(json, "jobs_per_hour_ratio_low");
+    json_add_number_digits(json, shares ? report->decision.throughput.low : NAN, 6);
+    json_key(json, "jobs_per_hour_ratio_high");
+    json_add_number_digits(json, shares ? report->decision.throughput.high : NAN, 6);
     json_key(json, "energy_per_job_ratio");
     json_add_number_digits(json, shares ? report->decision.energy : NAN, 6);
     json_key(json, "sentence");
@@ -176,6 +183,10 @@ void bench_report_json(const struct bench_report *report, struct strbuf *out)
         if (bench_report_has(report, mode))
             json_mode(&json, report, (enum bench_mode)mode);
     json_array_end(&json);
+    if (report->roi) {
+        json_key(&json, "roi");
+        roi_put_json(report->roi, &json);
+    }
     json_object_end(&json);
     strbuf_putc(out, '\n');
 }

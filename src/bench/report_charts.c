@@ -51,7 +51,7 @@ static void put_mode_bars(const struct bench_report *report, enum measure measur
 static enum bench_mode find_best(const struct bench_report *report, enum bench_goal goal)
 {
     struct bench_winner winner = bench_find_winner(report->summary, goal);
-    return winner.known && winner.tie_count == 0 ? winner.best : MODE_COUNT;
+    return bench_winner_is_told(&winner) ? winner.best : MODE_COUNT;
 }
 
 void report_put_comparison(const struct bench_report *report, struct strbuf *out)
@@ -150,8 +150,10 @@ static void put_trial_lanes(const struct bench_report *report, size_t i, double 
     }
     for (size_t k = 0; k < count; k++) {
         bench_plan_instance_name(&report->result->plan, k, names[k], sizeof(names[k]));
-        lanes[k] = (struct chart_lane){names[k], trial->runs[k].begin, trial->runs[k].end,
-                                       trial->runs[k].outcome != BENCH_ENDED};
+        const struct bench_run *run = &trial->runs[k];
+        lanes[k] = (struct chart_lane){
+            names[k], run->begin, run->end,
+            run->outcome == BENCH_ENDED ? NULL : bench_outcome_word(run->outcome)};
     }
     double *time = numbers, *compute = time + points->count, *memory = compute + points->count,
            *nvml = memory + points->count;
@@ -163,7 +165,7 @@ static void put_trial_lanes(const struct bench_report *report, size_t i, double 
     }
     const struct chart_curve curves[] = {
         {NVML_COLOR, "4 3", points->count, time, nvml},
-        {MEMORY_COLOR, "", points->count, time, memory},
+        {MEMORY_COLOR, "2 2", points->count, time, memory},
         {SOL_COLOR, "", points->count, time, compute},
     };
     const struct bench_mode_info *info = bench_mode_info(trial->mode);
@@ -182,10 +184,11 @@ void report_put_time_lines(const struct bench_report *report, struct strbuf *out
     strbuf_printf(
         out,
         "<section><h2>The jobs in time</h2>\n<p class=\"note\">The first trial of each "
-        "mode, all on the same scale. Below the jobs: <span class=\"key\"><i "
-        "style=\"border-color:%s\"></i>Compute SOL</span> <span class=\"key\"><i "
-        "style=\"border-color:%s\"></i>Memory SOL</span> <span class=\"key\"><i "
-        "style=\"border-color:%s;border-top-style:dashed\"></i>nvidia-smi</span></p>\n<div "
+        "mode, all on the same scale. Below the jobs: <span class=\"key\" "
+        "style=\"border-color:%s\">Compute SOL</span> <span class=\"key\" "
+        "style=\"border-color:%s;border-bottom-style:dotted\">Memory SOL</span> <span "
+        "class=\"key\" "
+        "style=\"border-color:%s;border-bottom-style:dashed\">nvidia-smi</span></p>\n<div "
         "class=\"charts\">\n",
         SOL_COLOR, MEMORY_COLOR, NVML_COLOR);
     for (int mode = 0; mode < MODE_COUNT; mode++)

@@ -35,11 +35,11 @@ static const char STYLE[] =
     ".figures td+td{white-space:nowrap}td small{display:block;color:var(--faint)}"
     ".words td:first-child{min-width:90px}"
     "pre{font-size:12px;white-space:pre-wrap;background:var(--panel);padding:10px}"
-    ".key{white-space:nowrap;margin-right:12px}.key i{display:inline-block;width:18px;"
-    "border-top:3px solid;vertical-align:middle;margin-right:4px}"
+    ".key{white-space:nowrap;margin-right:12px;border-bottom:3px solid}"
+    "li{margin:3px 0}"
     "@media print{:root{color-scheme:light;--ink:#222;--faint:#5a5a5a;--line:#ddd;--back:#fff;"
     "--panel:#f4f4f4}body{margin:0;padding:0;max-width:none;font-size:12px}"
-    "h2{margin-top:22px;break-after:avoid}figure,tr,.tile,.decision{break-inside:avoid}"
+    "h2{margin-top:22px;break-after:avoid}figure,tr,li,.note,.tile,.decision{break-inside:avoid}"
     ".note{break-after:avoid}.wide{overflow:visible}table,pre{font-size:10.5px}th,td{padding:3px "
     "5px}"
     "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}"
@@ -77,9 +77,9 @@ static void put_head(const struct bench_report *report, struct strbuf *out)
     report_put_tag(out, "h1", title);
     strbuf_puts(out, "\n<p class=\"about\">");
     xml_put_text(out, result->facts[FACT_GPU]);
-    strbuf_printf(out, " · %zu job%s at once · %zu trial%s", result->plan.instance_count,
+    strbuf_printf(out, " · %zu job%s · %zu of %zu trials", result->plan.instance_count,
                   result->plan.instance_count == 1 ? "" : "s", result->trials.count,
-                  result->trials.count == 1 ? "" : "s");
+                  bench_plan_turns(&result->plan));
     if (result->trials.count > 0 && isfinite(result->trials.trials[0].time)) {
         char day[32];
         struct tm local;
@@ -103,10 +103,12 @@ static void put_tiles(const struct bench_report *report, struct strbuf *out)
     const struct bench_decision *decision = &report->decision;
     if (decision->advice != ADVISE_SHARE)
         return;
-    char text[32];
+    char text[32], what[64];
     strbuf_puts(out, "<div class=\"tiles\">\n");
-    snprintf(text, sizeof(text), "%.2f ×", decision->throughput);
-    put_tile(out, text, "jobs per hour");
+    snprintf(text, sizeof(text), "%.2f ×", decision->throughput.value);
+    snprintf(what, sizeof(what), "jobs per hour; %s: %.2f to %.2f", BENCH_CONFIDENCE,
+             decision->throughput.low, decision->throughput.high);
+    put_tile(out, text, what);
     if (isfinite(decision->energy)) {
         snprintf(text, sizeof(text), "%s%.0f %%", decision->energy <= 1 ? "−" : "+",
                  fabs(1 - decision->energy) * 100);
@@ -122,7 +124,10 @@ static void put_tiles(const struct bench_report *report, struct strbuf *out)
 
 static void put_decision(const struct bench_report *report, struct strbuf *out)
 {
-    static const char *const classes[] = {"unknown", "share", "not", "risky"};
+    static const char *const classes[] = {
+        [ADVISE_NOTHING] = "unknown", [ADVISE_NOT] = "not",     [ADVISE_UNSURE] = "unknown",
+        [ADVISE_RISKY] = "risky",     [ADVISE_SHARE] = "share",
+    };
     struct strbuf words = {0};
     bench_decision_words(report->summary, &report->decision, &words);
     strbuf_printf(out, "<p class=\"decision %s\">", classes[report->decision.advice]);
@@ -295,14 +300,10 @@ void bench_report_html(const struct bench_report *report, struct strbuf *out)
 {
     put_head(report, out);
     put_decision(report, out);
-    if (report->result->facts[FACT_SKIPPED][0]) {
-        strbuf_puts(out, "<p class=\"note\">Left out: ");
-        xml_put_text(out, report->result->facts[FACT_SKIPPED]);
-        strbuf_puts(out, "</p>\n");
-    }
-    put_failures(report, out);
     if (report->roi)
         roi_html(report->roi, out);
+    report_put_conditions(report, out);
+    put_failures(report, out);
     report_put_comparison(report, out);
     report_put_slowdowns(report, out);
     report_put_time_lines(report, out);

@@ -23,34 +23,41 @@ int roi_take(struct roi_input *input, const struct bench_summary *summary, doubl
                  bench_mode_info(input->mode)->name);
         return -ENODATA;
     }
-    input->theta = shared->mean / alone->mean;
-    double spread =
-        hypot(measure_interval(alone) / alone->mean, measure_interval(shared) / shared->mean);
-    input->theta_low = isfinite(spread) ? fmax(input->theta * (1 - spread), 0) : NAN;
-    input->theta_high = isfinite(spread) ? input->theta * (1 + spread) : NAN;
+    input->theta = measure_ratio(shared, alone);
     input->exclusive_watts = power_of(summary, MODE_EXCLUSIVE);
     input->shared_watts = power_of(summary, input->mode);
     input->idle_watts = idle_watts;
     return 0;
 }
 
+static double gain_of(const struct roi_input *input, const struct roi *roi)
+{
+    return roi->benefit * input->years - roi->cost;
+}
+
+static double ratio_of(double gain, double cost)
+{
+    if (cost > 0)
+        return gain / cost;
+    return gain == 0 ? 0 : copysign(INFINITY, gain);
+}
+
 struct roi roi_compute(const struct roi_input *input, double delta)
 {
     struct roi roi = {.delta = delta};
     double hours = input->gpu_hours;
-    roi.freed_hours = hours * (1 - 1 / input->theta);
+    roi.freed_hours = hours * (1 - 1 / input->theta.value);
     double idle = roi.freed_hours * (1 - delta);
     /* Where no hour is idle, what an idle one draws does not matter. */
     double idle_kwh = idle == 0 ? 0 : idle * input->idle_watts;
-    roi.saved_kwh =
-        (hours * input->exclusive_watts - hours / input->theta * input->shared_watts - idle_kwh) /
-        1000;
+    roi.saved_kwh = (hours * input->exclusive_watts -
+                     hours / input->theta.value * input->shared_watts - idle_kwh) /
+                    1000;
     roi.hours_value = roi.freed_hours * input->gpu_hour_cost * delta;
     roi.power_value = isfinite(roi.saved_kwh) ? roi.saved_kwh * input->pue * input->power_cost : 0;
     roi.benefit = roi.hours_value + roi.power_value;
     roi.cost = input->adoption_cost + input->operations_cost * input->years;
-    double gain = roi.benefit * input->years - roi.cost;
-    roi.ratio = roi.cost > 0 ? gain / roi.cost : gain > 0 ? INFINITY : 0;
+    roi.ratio = ratio_of(gain_of(input, &roi), roi.cost);
     double monthly = (roi.benefit - input->operations_cost) / MONTHS;
     roi.payback_months = monthly > 0 ? input->adoption_cost / monthly : INFINITY;
     return roi;
@@ -58,9 +65,13 @@ struct roi roi_compute(const struct roi_input *input, double delta)
 
 double roi_break_even(const struct roi_input *input)
 {
-    struct roi none = roi_compute(input, 0), all = roi_compute(input, 1);
-    double slope = (all.benefit - none.benefit) * input->years;
-    return slope != 0 ? (none.cost - none.benefit * input->years) / slope : NAN;
+    if (!(input->theta.value > 1))
+        return NAN;
+    struct roi unused = roi_compute(input, 0), used = roi_compute(input, 1);
+    double none = gain_of(input, &unused), all = gain_of(input, &used);
+    if (!(all > 0))
+        return INFINITY;
+    return none >= 0 ? 0 : -none / (all - none);
 }
 
 static double ratio_with(const struct roi_input *input, size_t offset, double value)
@@ -76,7 +87,7 @@ void roi_vary(const struct roi_input *input, struct roi_variation ret[ROI_VARIAT
         const char *name;
         size_t offset;
     } inputs[ROI_VARIATIONS] = {
-        {"throughput ratio", offsetof(struct roi_input, theta)},
+        {"throughput ratio", offsetof(struct roi_input, theta.value)},
         {"GPU hours a year", offsetof(struct roi_input, gpu_hours)},
         {"cost of a GPU hour", offsetof(struct roi_input, gpu_hour_cost)},
         {"cost of a kWh", offsetof(struct roi_input, power_cost)},
@@ -86,12 +97,12 @@ void roi_vary(const struct roi_input *input, struct roi_variation ret[ROI_VARIAT
     for (size_t i = 0; i < ROI_VARIATIONS; i++) {
         double value;
         memcpy(&value, (const char *)input + inputs[i].offset, sizeof(value));
-        bool interval = inputs[i].offset == offsetof(struct roi_input, theta) &&
-                        isfinite(input->theta_low) && input->theta_low > 0;
+        bool interval = inputs[i].offset == offsetof(struct roi_input, theta.value) &&
+                        isfinite(input->theta.low) && input->theta.low > 0;
         ret[i] = (struct roi_variation){
             .name = inputs[i].name,
-            .low = interval ? input->theta_low : value * (1 - VARIED_BY),
-            .high = interval ? input->theta_high : value * (1 + VARIED_BY),
+            .low = interval ? input->theta.low : value * (1 - VARIED_BY),
+            .high = interval ? input->theta.high : value * (1 + VARIED_BY),
         };
         ret[i].ratio_low = ratio_with(input, inputs[i].offset, ret[i].low);
         ret[i].ratio_high = ratio_with(input, inputs[i].offset, ret[i].high);

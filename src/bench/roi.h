@@ -13,13 +13,15 @@
  * Every price is given by who asks; there is none in here. */
 #pragma once
 
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "bench/result.h"
 #include "bench/verdict.h"
 
 struct roi_input {
     enum bench_mode mode;
-    double theta, theta_low, theta_high; /* with its interval, from those of both means */
+    bool advised; /* by the decision of the result */
+    struct measure_ratio theta;
     double exclusive_watts, shared_watts, idle_watts; /* NAN where not known */
     double gpu_hours;                                 /* a year */
     double gpu_hour_cost;
@@ -39,7 +41,7 @@ struct roi {
     double power_value;    /* a year, 0 where not known */
     double benefit;        /* a year */
     double cost;           /* over all years */
-    double ratio;          /* ROI; INFINITY where nothing is to be paid */
+    double ratio;          /* ROI; INFINITY, or −INFINITY for a loss, where nothing is to be paid */
     double payback_months; /* INFINITY: never */
 };
 
@@ -48,8 +50,8 @@ MUST_CHECK int roi_take(struct roi_input *input, const struct bench_summary *sum
                         double idle_watts, char *why, size_t why_size);
 
 struct roi roi_compute(const struct roi_input *input, double delta);
-/* The part of the freed hours that must be used for benefit to equal cost; below 0 where it pays
- * without any, above 1 where it never does; NAN where hours are worth nothing. */
+/* The part of the freed hours from which on it pays: 0 where it does without any, INFINITY where it
+ * never does; NAN where no hours are freed. */
 double roi_break_even(const struct roi_input *input);
 
 /* One input varied, and what ROI becomes at δ = 1. */
@@ -66,6 +68,8 @@ void roi_vary(const struct roi_input *input, struct roi_variation ret[ROI_VARIAT
 /* The formula with its numbers. */
 void roi_text(const struct roi_input *input, struct strbuf *out);
 void roi_json(const struct roi_input *input, struct strbuf *out);
+/* The same as a value within other JSON. */
+void roi_put_json(const struct roi_input *input, struct json *json);
 /* Parts of an HTML page: what it returns at which prices, and how that is computed. */
 void roi_html(const struct roi_input *input, struct strbuf *out);
 void roi_html_formula(const struct roi_input *input, struct strbuf *out);

@@ -5,6 +5,12 @@
 #include "base/xml.h"
 #include "bench/report_html.h"
 
+static void put_rounded(double value, int digits, struct strbuf *out)
+{
+    bool is_negative = value <= -0.5 * pow(10, -digits);
+    strbuf_printf(out, "%s%.*f", is_negative ? "−" : "", digits, fabs(value));
+}
+
 /* 12,345.60 */
 static void put_money(double value, struct strbuf *out)
 {
@@ -21,12 +27,29 @@ static void put_money(double value, struct strbuf *out)
     strbuf_free(&digits);
 }
 
+static void put_unit(const char *currency, struct strbuf *out)
+{
+    strbuf_printf(out, "%s%s", currency[0] ? " " : "", currency);
+}
+
+/* 6,000.00, but 0.085: a price is stated to its last digit. */
+static void put_price(double value, const char *currency, struct strbuf *out)
+{
+    if (fabs(value * 100 - round(value * 100)) < 1e-6)
+        put_money(value, out);
+    else
+        strbuf_printf(out, "%.10g", value);
+    put_unit(currency, out);
+}
+
 static void put_ratio(double ratio, struct strbuf *out)
 {
-    if (isinf(ratio))
-        strbuf_puts(out, "nothing to pay");
-    else
-        strbuf_printf(out, "%s%.0f %%", ratio < 0 ? "−" : "", fabs(ratio) * 100);
+    if (isinf(ratio)) {
+        strbuf_puts(out, ratio > 0 ? "nothing to pay" : "a loss");
+        return;
+    }
+    put_rounded(ratio * 100, 0, out);
+    strbuf_puts(out, " %");
 }
 
 static void put_payback(double months, struct strbuf *out)
@@ -50,23 +73,29 @@ static void text_inputs(const struct roi_input *input, struct strbuf *out)
     const char *currency = input->currency;
     strbuf_printf(out, "Measured: %s against one after the other\n",
                   bench_mode_info(input->mode)->title);
-    strbuf_printf(out, "  Θ = %.3f times the jobs per hour", input->theta);
-    if (isfinite(input->theta_low))
-        strbuf_printf(out, " (%s: %.3f to %.3f)", BENCH_CONFIDENCE, input->theta_low,
-                      input->theta_high);
+    strbuf_printf(out, "  Θ = %.3f times the jobs per hour", input->theta.value);
+    if (isfinite(input->theta.low))
+        strbuf_printf(out, " (%s: %.3f to %.3f)", BENCH_CONFIDENCE, input->theta.low,
+                      input->theta.high);
     strbuf_puts(out, "\n  power: exclusive ");
     put_watts(input->exclusive_watts, out);
     strbuf_puts(out, ", shared ");
     put_watts(input->shared_watts, out);
     strbuf_puts(out, ", idle ");
     put_watts(input->idle_watts, out);
+    if (!input->advised)
+        strbuf_puts(out, "\n  rooftop report does not advise this mode");
     strbuf_puts(out, "\nGiven:\n");
-    strbuf_printf(
-        out, "  H = %g GPU hours a year, c_GPUh = %g %s, tariff = %g %s a kWh, PUE = %g\n",
-        input->gpu_hours, input->gpu_hour_cost, currency, input->power_cost, currency, input->pue);
-    strbuf_printf(out, "  adoption = %g %s once, operations = %g %s a year, over %g year%s\n",
-                  input->adoption_cost, currency, input->operations_cost, currency, input->years,
-                  input->years == 1 ? "" : "s");
+    strbuf_printf(out, "  H = %.10g GPU hours a year, c_GPUh = %.10g", input->gpu_hours,
+                  input->gpu_hour_cost);
+    put_unit(currency, out);
+    strbuf_printf(out, ", tariff = %.10g", input->power_cost);
+    put_unit(currency, out);
+    strbuf_printf(out, " a kWh, PUE = %.10g\n  adoption = %.10g", input->pue, input->adoption_cost);
+    put_unit(currency, out);
+    strbuf_printf(out, " once, operations = %.10g", input->operations_cost);
+    put_unit(currency, out);
+    strbuf_printf(out, " a year, over %.10g year%s\n", input->years, input->years == 1 ? "" : "s");
 }
 
 static void text_case(const struct roi_input *input, double delta, const char *title,
@@ -74,14 +103,17 @@ static void text_case(const struct roi_input *input, double delta, const char *t
 {
     struct roi roi = roi_compute(input, delta);
     strbuf_printf(out, "\n%s (δ = %g)\n", title, delta);
-    strbuf_printf(out, "  freed   = H · (1 − 1/Θ) = %g · (1 − 1/%.3f) = %.1f GPU hours a year\n",
-                  input->gpu_hours, input->theta, roi.freed_hours);
-    if (isfinite(roi.saved_kwh))
-        strbuf_printf(out,
-                      "  ΔkWh    = (H · P_exclusive − H/Θ · P_shared − freed · (1 − δ) · P_idle) ÷ "
-                      "1000\n          = %.1f kWh a year\n",
-                      roi.saved_kwh);
-    else
+    strbuf_printf(out, "  freed   = H · (1 − 1/Θ) = %.10g · (1 − 1/%.3f) = ", input->gpu_hours,
+                  input->theta.value);
+    put_rounded(roi.freed_hours, 1, out);
+    strbuf_puts(out, " GPU hours a year\n");
+    if (isfinite(roi.saved_kwh)) {
+        strbuf_puts(out,
+                    "  ΔkWh    = (H · P_exclusive − H/Θ · P_shared − freed · (1 − δ) · P_idle) "
+                    "÷ 1000\n          = ");
+        put_rounded(roi.saved_kwh, 1, out);
+        strbuf_puts(out, " kWh a year\n");
+    } else
         strbuf_puts(out, "  ΔkWh    is not known: power was not measured; it counts as 0\n");
     strbuf_puts(out, "  B       = freed · c_GPUh · δ + ΔkWh · PUE · tariff\n          = ");
     put_money(roi.hours_value, out);
@@ -89,9 +121,11 @@ static void text_case(const struct roi_input *input, double delta, const char *t
     put_money(roi.power_value, out);
     strbuf_puts(out, " = ");
     put_money(roi.benefit, out);
-    strbuf_printf(out, " %s a year\n  C       = adoption + operations · years = ", input->currency);
+    put_unit(input->currency, out);
+    strbuf_puts(out, " a year\n  C       = adoption + operations · years = ");
     put_money(roi.cost, out);
-    strbuf_printf(out, " %s\n  ROI     = (B · years − C) ÷ C = ", input->currency);
+    put_unit(input->currency, out);
+    strbuf_puts(out, "\n  ROI     = (B · years − C) ÷ C = ");
     put_ratio(roi.ratio, out);
     strbuf_puts(out, "\n  payback = adoption ÷ ((B − operations) ÷ 12) = ");
     put_payback(roi.payback_months, out);
@@ -102,10 +136,10 @@ static void put_break_even(const struct roi_input *input, struct strbuf *out)
 {
     double delta = roi_break_even(input);
     if (isnan(delta))
-        strbuf_puts(out, "Freed hours are worth nothing at these prices.");
-    else if (delta <= 0)
+        strbuf_puts(out, "It frees no GPU hours: this mode does not do more jobs per hour.");
+    else if (delta == 0)
         strbuf_puts(out, "It pays even where no freed hour is used.");
-    else if (delta > 1)
+    else if (isinf(delta))
         strbuf_puts(out, "It does not pay, even where every freed hour is used.");
     else
         strbuf_printf(out, "It pays from %.0f %% of the freed hours used.", ceil(delta * 100));
@@ -154,21 +188,27 @@ static void json_case(struct json *json, const struct roi_input *input, double d
     json_object_end(json);
 }
 
-void roi_json(const struct roi_input *input, struct strbuf *out)
+void roi_put_json(const struct roi_input *input, struct json *json)
 {
-    struct json json = json_start(out);
-    json_object_begin(&json);
-    json_key(&json, "mode");
-    json_add_text(&json, bench_mode_info(input->mode)->name);
-    json_key(&json, "currency");
-    json_add_text(&json, input->currency);
+    struct strbuf conclusion = {0};
+    put_break_even(input, &conclusion);
+    json_object_begin(json);
+    json_key(json, "mode");
+    json_add_text(json, bench_mode_info(input->mode)->name);
+    json_key(json, "advised");
+    json_add_bool(json, input->advised);
+    json_key(json, "currency");
+    json_add_text(json, input->currency);
+    json_key(json, "sentence");
+    json_add_text(json, strbuf_text(&conclusion));
+    strbuf_free(&conclusion);
     const struct {
         const char *key;
         double value;
     } numbers[] = {
-        {"theta", input->theta},
-        {"theta_low", input->theta_low},
-        {"theta_high", input->theta_high},
+        {"theta", input->theta.value},
+        {"theta_low", input->theta.low},
+        {"theta_high", input->theta.high},
         {"exclusive_watts", input->exclusive_watts},
         {"shared_watts", input->shared_watts},
         {"idle_watts", input->idle_watts},
@@ -182,28 +222,34 @@ void roi_json(const struct roi_input *input, struct strbuf *out)
         {"break_even_delta", roi_break_even(input)},
     };
     for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-        json_number(&json, numbers[i].key, numbers[i].value);
-    json_key(&json, "cases");
-    json_array_begin(&json);
-    json_case(&json, input, 0);
-    json_case(&json, input, 1);
-    json_array_end(&json);
+        json_number(json, numbers[i].key, numbers[i].value);
+    json_key(json, "cases");
+    json_array_begin(json);
+    json_case(json, input, 0);
+    json_case(json, input, 1);
+    json_array_end(json);
     struct roi_variation variations[ROI_VARIATIONS];
     roi_vary(input, variations);
-    json_key(&json, "sensitivity");
-    json_array_begin(&json);
+    json_key(json, "sensitivity");
+    json_array_begin(json);
     for (size_t i = 0; i < ROI_VARIATIONS; i++) {
-        json_object_begin(&json);
-        json_key(&json, "input");
-        json_add_text(&json, variations[i].name);
-        json_number(&json, "low", variations[i].low);
-        json_number(&json, "high", variations[i].high);
-        json_number(&json, "roi_ratio_low", variations[i].ratio_low);
-        json_number(&json, "roi_ratio_high", variations[i].ratio_high);
-        json_object_end(&json);
+        json_object_begin(json);
+        json_key(json, "input");
+        json_add_text(json, variations[i].name);
+        json_number(json, "low", variations[i].low);
+        json_number(json, "high", variations[i].high);
+        json_number(json, "roi_ratio_low", variations[i].ratio_low);
+        json_number(json, "roi_ratio_high", variations[i].ratio_high);
+        json_object_end(json);
     }
-    json_array_end(&json);
-    json_object_end(&json);
+    json_array_end(json);
+    json_object_end(json);
+}
+
+void roi_json(const struct roi_input *input, struct strbuf *out)
+{
+    struct json json = json_start(out);
+    roi_put_json(input, &json);
     strbuf_putc(out, '\n');
 }
 
@@ -211,47 +257,45 @@ static void html_row(const char *title, double none, double all, struct strbuf *
 {
     const double values[] = {none, all};
     strbuf_printf(out, "<tr><th>%s</th>", title);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+        strbuf_puts(out, "<td>");
         if (isfinite(values[i]))
-            strbuf_printf(out, "<td>%.0f</td>", values[i]);
+            put_rounded(values[i], 0, out);
         else
-            strbuf_puts(out, "<td>not known</td>");
+            strbuf_puts(out, "not known");
+        strbuf_puts(out, "</td>");
+    }
     strbuf_puts(out, "</tr>\n");
 }
 
 static void html_money_row(const char *title, const struct roi_input *input, double none,
                            double all, struct strbuf *out)
 {
-    strbuf_printf(out, "<tr><th>%s</th><td>", title);
-    put_money(none, out);
-    strbuf_putc(out, ' ');
-    xml_put_text(out, input->currency);
-    strbuf_puts(out, "</td><td>");
-    put_money(all, out);
-    strbuf_putc(out, ' ');
-    xml_put_text(out, input->currency);
-    strbuf_puts(out, "</td></tr>\n");
-}
-
-static void put_price(double value, const char *currency, struct strbuf *out)
-{
-    put_money(value, out);
-    strbuf_printf(out, " %s", currency);
+    const double values[] = {none, all};
+    strbuf_printf(out, "<tr><th>%s</th>", title);
+    for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+        struct strbuf money = {0};
+        put_money(values[i], &money);
+        put_unit(input->currency, &money);
+        report_put_tag(out, "td", strbuf_text(&money));
+        strbuf_free(&money);
+    }
+    strbuf_puts(out, "</tr>\n");
 }
 
 static void put_prices(const struct roi_input *input, struct strbuf *out)
 {
     struct strbuf words = {0};
     const char *currency = input->currency;
-    strbuf_printf(&words, "%g GPU hours a year today, at ", input->gpu_hours);
+    strbuf_printf(&words, "%.10g GPU hours a year today, at ", input->gpu_hours);
     put_price(input->gpu_hour_cost, currency, &words);
     strbuf_puts(&words, " each; ");
     put_price(input->power_cost, currency, &words);
-    strbuf_printf(&words, " a kWh, PUE %g; ", input->pue);
+    strbuf_printf(&words, " a kWh, PUE %.10g; ", input->pue);
     put_price(input->adoption_cost, currency, &words);
     strbuf_puts(&words, " to introduce it and ");
     put_price(input->operations_cost, currency, &words);
-    strbuf_printf(&words, " a year to run it, over %g year%s", input->years,
+    strbuf_printf(&words, " a year to run it, over %.10g year%s", input->years,
                   input->years == 1 ? "" : "s");
     xml_put_text(out, strbuf_text(&words));
     strbuf_free(&words);
@@ -260,8 +304,11 @@ static void put_prices(const struct roi_input *input, struct strbuf *out)
 void roi_html(const struct roi_input *input, struct strbuf *out)
 {
     struct roi none = roi_compute(input, 0), all = roi_compute(input, 1);
-    strbuf_puts(out, "<section><h2>Return</h2>\n<p class=\"lead\">");
+    strbuf_printf(out, "<section><h2>Return</h2>\n<p class=\"lead\">%s: ",
+                  bench_mode_info(input->mode)->title);
     put_break_even(input, out);
+    if (!input->advised)
+        strbuf_puts(out, " The measurements above do not advise this mode.");
     strbuf_puts(out, "</p>\n<p>Given: ");
     put_prices(input, out);
     strbuf_puts(out, ".</p>\n<table><thead><tr><th></th><th>freed hours unused</th><th>freed hours "

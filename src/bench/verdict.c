@@ -48,6 +48,7 @@ struct bench_winner bench_find_winner(const struct bench_summary *summary, enum 
         if (!winner.known || better(measure, mean, summary->of[winner.best][measure].mean))
             winner.best = (enum bench_mode)mode;
         winner.known = true;
+        winner.contenders++;
     }
     for (int mode = 0; winner.known && mode < MODE_COUNT; mode++) {
         if (mode == (int)winner.best || !competes(summary, measure, mode) ||
@@ -57,6 +58,11 @@ struct bench_winner bench_find_winner(const struct bench_summary *summary, enum 
         winner.tie_count++;
     }
     return winner;
+}
+
+bool bench_winner_is_told(const struct bench_winner *winner)
+{
+    return winner->contenders > 1 && winner->tie_count == 0;
 }
 
 void bench_winner_words(const struct bench_summary *summary, enum bench_goal goal,
@@ -70,6 +76,8 @@ void bench_winner_words(const struct bench_summary *summary, enum bench_goal goa
     }
     strbuf_printf(out, "%s: ", bench_mode_info(winner.best)->title);
     measure_put_human(out, measure, summary->of[winner.best][measure].mean);
+    if (winner.contenders == 1)
+        strbuf_puts(out, "; there is no other to compare it with");
     if (winner.tie_count == 0)
         return;
     bool once = summary->of[winner.best][measure].count < 2;
@@ -83,22 +91,18 @@ void bench_winner_words(const struct bench_summary *summary, enum bench_goal goa
         }
 }
 
-/* Times the baseline's mean; 0 where it is not known. */
-static double times_alone(const struct bench_summary *summary, int mode)
+/* By how much it beats the baseline; 0 where that is not known. */
+static struct measure_ratio times_alone(const struct bench_summary *summary, int mode)
 {
     const struct stats *alone = &summary->of[MODE_EXCLUSIVE][MEASURE_JOBS_PER_HOUR];
     const struct stats *shared = &summary->of[mode][MEASURE_JOBS_PER_HOUR];
-    return measure_known(shared) && alone->mean > 0 ? shared->mean / alone->mean : 0;
+    return measure_known(shared) && alone->mean > 0 ? measure_ratio(shared, alone)
+                                                    : (struct measure_ratio){0, NAN, NAN};
 }
 
-/* Of a mode in which jobs failed fewer trials are left: what it promises is then told from the mean
- * alone. */
-static bool gains(const struct bench_summary *summary, int mode)
+static size_t sampled(const struct bench_summary *summary, int mode)
 {
-    return times_alone(summary, mode) >= WORTH_IT &&
-           (summary->failed_runs[mode] > 0 ||
-            measure_apart(&summary->of[MODE_EXCLUSIVE][MEASURE_JOBS_PER_HOUR],
-                          &summary->of[mode][MEASURE_JOBS_PER_HOUR]));
+    return summary->of[mode][MEASURE_JOBS_PER_HOUR].count;
 }
 
 static bool compared(const struct bench_summary *summary)
@@ -106,14 +110,31 @@ static bool compared(const struct bench_summary *summary)
     size_t shared = 0;
     for (int mode = 0; mode < MODE_COUNT; mode++)
         if (mode != MODE_EXCLUSIVE)
-            shared += summary->of[mode][MEASURE_JOBS_PER_HOUR].count > 1;
-    return shared > 0 && summary->of[MODE_EXCLUSIVE][MEASURE_JOBS_PER_HOUR].count > 1 &&
+            shared += sampled(summary, mode) > 1;
+    return shared > 0 && sampled(summary, MODE_EXCLUSIVE) > 1 &&
            summary->failed_runs[MODE_EXCLUSIVE] == 0;
 }
 
+/* Of a mode in which jobs failed fewer trials are left: what it promises is then told from the mean
+ * alone. */
+static enum bench_advice advise(const struct bench_summary *summary, int mode)
+{
+    if (times_alone(summary, mode).value < WORTH_IT)
+        return ADVISE_NOT;
+    if (summary->failed_runs[mode] > 0)
+        return ADVISE_RISKY;
+    return measure_apart(&summary->of[MODE_EXCLUSIVE][MEASURE_JOBS_PER_HOUR],
+                         &summary->of[mode][MEASURE_JOBS_PER_HOUR])
+               ? ADVISE_SHARE
+               : ADVISE_UNSURE;
+}
+
+/* A simpler one must also come near by its mean: where repeats are few, much is not told apart. */
 static bool as_good(const struct bench_summary *summary, int mode, enum bench_mode best)
 {
-    return mode != MODE_EXCLUSIVE && summary->failed_runs[mode] == 0 && gains(summary, mode) &&
+    return mode != MODE_EXCLUSIVE && advise(summary, mode) == ADVISE_SHARE &&
+           (mode > (int)best ||
+            times_alone(summary, best).value < WORTH_IT * times_alone(summary, mode).value) &&
            !measure_apart(&summary->of[mode][MEASURE_JOBS_PER_HOUR],
                           &summary->of[best][MEASURE_JOBS_PER_HOUR]);
 }
@@ -130,32 +151,33 @@ static void choose_simplest(const struct bench_summary *summary, struct bench_de
         }
 }
 
+/* The best of those of which the most can be said. */
+static void choose_best(const struct bench_summary *summary, struct bench_decision *decision)
+{
+    for (int mode = MODE_EXCLUSIVE + 1; mode < MODE_COUNT; mode++) {
+        enum bench_advice advice = advise(summary, mode);
+        struct measure_ratio times = times_alone(summary, mode);
+        if (advice < decision->advice ||
+            (advice == decision->advice && times.value <= decision->throughput.value))
+            continue;
+        decision->advice = advice;
+        decision->mode = (enum bench_mode)mode;
+        decision->throughput = times;
+    }
+}
+
 struct bench_decision bench_decide(const struct bench_summary *summary)
 {
-    struct bench_decision decision = {.advice = ADVISE_NOTHING, .throughput = 1, .energy = NAN};
+    struct bench_decision decision = {
+        .advice = ADVISE_NOTHING, .throughput = {1, NAN, NAN}, .energy = NAN};
     if (!compared(summary))
         return decision;
     decision.advice = ADVISE_NOT;
-    double best = 0;
-    for (int mode = 0; mode < MODE_COUNT; mode++) {
-        if (mode == MODE_EXCLUSIVE || !gains(summary, mode))
-            continue;
-        bool fails = summary->failed_runs[mode] > 0;
-        if (fails && decision.advice == ADVISE_NOT) {
-            decision.advice = ADVISE_RISKY;
-            decision.mode = (enum bench_mode)mode;
-        } else if (!fails && times_alone(summary, mode) > best) {
-            best = times_alone(summary, mode);
-            decision.advice = ADVISE_SHARE;
-            decision.mode = (enum bench_mode)mode;
-        }
-    }
-    if (decision.advice == ADVISE_SHARE)
-        choose_simplest(summary, &decision);
-    if (decision.advice != ADVISE_NOT)
-        decision.throughput = times_alone(summary, decision.mode);
+    choose_best(summary, &decision);
     if (decision.advice != ADVISE_SHARE)
         return decision;
+    choose_simplest(summary, &decision);
+    decision.throughput = times_alone(summary, decision.mode);
     const struct stats *alone = &summary->of[MODE_EXCLUSIVE][MEASURE_ENERGY_PER_JOB];
     const struct stats *shared = &summary->of[decision.mode][MEASURE_ENERGY_PER_JOB];
     if (measure_known(alone) && measure_known(shared) && alone->mean > 0 &&
@@ -171,8 +193,8 @@ static void put_cost(const struct bench_summary *summary, enum bench_mode mode, 
     if (!measure_known(mean) || !measure_known(worst))
         return;
     strbuf_printf(out,
-                  " A job that has begun takes %.2f times as long as alone on average, %.2f times "
-                  "at worst%s.",
+                  " A job that has begun takes %.2f times as long as alone on average, the one "
+                  "that loses most %.2f times%s.",
                   mean->mean, worst->mean,
                   worst->mean >= HURTS ? ": think twice where someone waits for a single job" : "");
 }
@@ -194,6 +216,15 @@ static void put_why_simplest(const struct bench_decision *decision, struct strbu
                   decision->alike_count == 2 ? "does" : "do", chosen->title, chosen->simpler);
 }
 
+/* Of a mode in which a job failed in every trial there is no figure. */
+static void put_not_judged(const struct bench_summary *summary, struct strbuf *out)
+{
+    for (int mode = MODE_EXCLUSIVE + 1; mode < MODE_COUNT; mode++)
+        if (summary->failed_runs[mode] > 0 && sampled(summary, mode) == 0)
+            strbuf_printf(out, " Not judged: %s, in which jobs failed each time.",
+                          bench_mode_info((enum bench_mode)mode)->title);
+}
+
 void bench_decision_words(const struct bench_summary *summary,
                           const struct bench_decision *decision, struct strbuf *out)
 {
@@ -203,14 +234,23 @@ void bench_decision_words(const struct bench_summary *summary,
                          "two repeats of each in which no job fails, and none that fails alone.");
         return;
     case ADVISE_NOT:
-        strbuf_puts(out, "Do not share the GPU among these jobs: no mode does more jobs per hour "
-                         "than one after the other by more than 5 % and the spread.");
+        strbuf_puts(out, "Do not share the GPU among these jobs: no mode that was tried does at "
+                         "least 5 % more jobs per hour than one after the other.");
+        put_not_judged(summary, out);
+        return;
+    case ADVISE_UNSURE:
+        strbuf_printf(out,
+                      "Do not decide yet: %s did %.2f times the jobs per hour of one after the "
+                      "other, but the repeats differ so much that this may be chance. Run more of "
+                      "them.",
+                      bench_mode_info(decision->mode)->title, decision->throughput.value);
+        put_not_judged(summary, out);
         return;
     case ADVISE_RISKY:
         strbuf_printf(out,
                       "Do not share yet: %s would do %.2f times the jobs per hour, but %zu "
                       "job%s failed in it",
-                      bench_mode_info(decision->mode)->title, decision->throughput,
+                      bench_mode_info(decision->mode)->title, decision->throughput.value,
                       summary->failed_runs[decision->mode],
                       summary->failed_runs[decision->mode] == 1 ? "" : "s");
         if (summary->faulted[decision->mode] > 0)
@@ -220,7 +260,7 @@ void bench_decision_words(const struct bench_summary *summary,
     case ADVISE_SHARE:
         strbuf_printf(out,
                       "Share the GPU (%s): %.2f times the jobs per hour of one after the other",
-                      bench_mode_info(decision->mode)->title, decision->throughput);
+                      bench_mode_info(decision->mode)->title, decision->throughput.value);
         if (isfinite(decision->energy))
             strbuf_printf(out, ", with %.0f %% %s energy per job", fabs(1 - decision->energy) * 100,
                           decision->energy <= 1 ? "less" : "more");

@@ -11,6 +11,7 @@ enum measure bench_goal_measure(enum bench_goal goal);
 
 struct bench_winner {
     bool known;           /* some mode has the measure */
+    size_t contenders;    /* modes that have it, and in which no job failed */
     enum bench_mode best; /* by its mean */
     /* Modes that the repeats do not tell apart from it (measure_apart). With one repeat that is all
      * of them. */
@@ -19,23 +20,27 @@ struct bench_winner {
 };
 
 struct bench_winner bench_find_winner(const struct bench_summary *summary, enum bench_goal goal);
+/* It is better than another, and no other is as good. */
+bool bench_winner_is_told(const struct bench_winner *winner);
 /* "MPS, equal limits: 6467; not told apart by the repeats: MPS, own limits (6450)", or why nothing
  * can be said. */
 void bench_winner_words(const struct bench_summary *summary, enum bench_goal goal,
                         struct strbuf *out);
 
+/* From the one of which least can be said to the one of which most can. */
 enum bench_advice {
     ADVISE_NOTHING, /* the trials do not tell */
+    ADVISE_NOT,     /* no mode is faster than one after the other by 5 % */
+    ADVISE_UNSURE,  /* a mode is, but the spread does not tell it from chance */
+    ADVISE_RISKY,   /* a mode is, but jobs failed in it */
     ADVISE_SHARE,
-    ADVISE_NOT,   /* no mode is faster than one after the other by more than 5 % and the spread */
-    ADVISE_RISKY, /* a mode is faster, but jobs failed in it */
 };
 
 struct bench_decision {
     enum bench_advice advice;
-    enum bench_mode mode; /* where it is to share */
-    double throughput;    /* times the jobs per hour of one after the other */
-    double energy;        /* of it per job, NAN where the spread does not tell */
+    enum bench_mode mode;            /* of which it speaks; none before ADVISE_UNSURE */
+    struct measure_ratio throughput; /* the jobs per hour by those of one after the other */
+    double energy;                   /* of it per job, NAN where the spread does not tell */
     /* Where it is to share: the modes whose throughput is not told apart from the best, `mode`
      * among them. */
     bool alike[MODE_COUNT];

@@ -56,6 +56,8 @@ static enum bench_mode fastest(const struct bench_summary *summary)
     return best;
 }
 
+static const double MOST = 1e12;
+
 static int check_numbers(const struct command *command, const struct roi_options *options)
 {
     const struct {
@@ -70,6 +72,7 @@ static int check_numbers(const struct command *command, const struct roi_options
         {"gpu-hours", options->gpu_hours, true},
         {"pue", options->pue, true},
         {"years", options->years, true},
+        {"idle-power", isnan(options->idle_power) ? 0 : options->idle_power, false},
     };
     for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
         if (isnan(numbers[i].value))
@@ -77,6 +80,8 @@ static int check_numbers(const struct command *command, const struct roi_options
         if (numbers[i].value < 0 || (numbers[i].above && numbers[i].value == 0))
             return usage_error(command, "--%s: %g is too little", numbers[i].name,
                                numbers[i].value);
+        if (numbers[i].value > MOST)
+            return usage_error(command, "--%s: %g is too much", numbers[i].name, numbers[i].value);
     }
     return EXIT_DONE;
 }
@@ -96,6 +101,8 @@ int bench_result_roi(const struct command *command, const struct roi_options *op
         return usage_error(command, "--mode: '%s' is no mode of sharing", options->mode);
     result->roi = (struct roi_input){
         .mode = mode,
+        .advised =
+            result->report.decision.advice == ADVISE_SHARE && result->report.decision.alike[mode],
         .gpu_hours = options->gpu_hours,
         .gpu_hour_cost = options->gpu_hour_cost,
         .power_cost = options->power_cost,

@@ -50,7 +50,7 @@ const struct command command_report = {
     .summary = "Show what a bench found: which mode, how sure, at what price",
     .operands = "RESULT",
     .options = options,
-    .more = "With prices the return on them is in the text and on the page.\n\n"
+    .more = "With prices the return on them is in the text, in the JSON and on the page.\n\n"
             "  rooftop report jobs.bench\n"
             "  rooftop report --format html jobs.bench > jobs.html\n",
     .run = run,

@@ -14,7 +14,7 @@ tr '\n' ' ' <text >out
 # 2 jobs in 20 s against 2 in 50 s on average; 2400 ÷ 5000 J.
 expect_text out ' Share the GPU \(MPS, equal limits\): 2.50 times the jobs per hour of one after the other, with 52 % less energy per job' 'the decision'
 # a 12.5 ÷ 10, b 20 ÷ 40: mean 0.875.
-expect_text out 'takes 0.88 times as long as alone on average, 1.25 times at worst' 'and what it costs'
+expect_text out 'takes 0.88 times as long as alone on average, the one that loses most 1.25 times' 'and what it costs'
 cp text out
 expect_text out '^throughput  MPS, equal limits: 360$' 'the winner of throughput: 2 ÷ 20 s'
 expect_text out '^time-slicing, repeat 3: b: failed, exit code 7: out of <memory>$' 'a failed job with its last words'
@@ -43,6 +43,9 @@ expect_text out 'out of &lt;memory&gt;' "and a job's words"
 ! grep -Eq '(src|href)=|https?:' out
 result $? 'the page needs nothing else'
 expect_text out '2.50 ×' 'the headline'
+# 360 ± 17.9 by 144 ± 7.2: 2.5 · (1 ± √(0.0497² + 0.0497²))
+expect_text out 'jobs per hour; 95 %: 2.32 to 2.68' 'with its interval'
+expect_text out '<li>a pays most: once begun, it takes 1.25 times' 'what to think of before'
 expect_text out 'prefers-color-scheme:dark.*@media print.*size:A4' 'light, dark and on paper'
 
 prices='--gpu-hours 1000 --gpu-hour-cost 2 --power-cost 0.5 --adoption-cost 600 --operations-cost 120'
@@ -71,8 +74,36 @@ expect_exit 0 'as JSON' "$ROOFTOP" roi -f json $prices two.bench
 expect_text values '^2.5 1226 6.50994575 "cost of a GPU hour"$' 'the same figures'
 # shellcheck disable=SC2086
 expect_exit 0 'on the page' "$ROOFTOP" report -f html $prices two.bench
-expect_text out 'It pays from 59 %' 'the return is there too'
-expect_text out 'Given: 1000 GPU hours a year today, at 2.00 .* each; 0.50 .* a kWh, PUE 1; 600.00 .* to introduce it' 'with each price'
+expect_text out 'MPS, equal limits: It pays from 59 %' 'the return is there too'
+expect_text out 'Given: 1000 GPU hours a year today, at 2.00 each; 0.50 a kWh, PUE 1; 600.00 to introduce it' 'with each price'
+# shellcheck disable=SC2086
+expect_exit 0 'in the JSON of the report' "$ROOFTOP" report -f json $prices two.bench
+"$check" roi.theta roi.sentence <out >values
+expect_text values '^2.5 "It pays from 59 % of the freed hours used."$' 'too'
+
+# Time-slicing: 149 ÷ 144 jobs an hour, and not advised. Nothing to pay, and 8000 · 32.7 W more: a loss unused.
+free='--gpu-hours 8000 --gpu-hour-cost 2 --adoption-cost 0 --operations-cost 0'
+# shellcheck disable=SC2086
+expect_exit 0 'a mode that is not advised' "$ROOFTOP" roi $free --power-cost 0.085 --idle-power 200 --mode time-slicing two.bench
+expect_text out 'does not advise this mode' 'is told so'
+expect_text out 'tariff = 0.085 a kWh' 'a price is stated to its last digit'
+expect_text out '= −[0-9.]+ kWh a year' 'more energy'
+expect_text out 'ROI .* = a loss$' 'is a loss where nothing is to be paid'
+cp two.bench slow.bench
+sqlite3 slow.bench "UPDATE run SET end = 80 WHERE trial IN (2, 4) AND instance = 1"
+# shellcheck disable=SC2086
+expect_exit 0 'a mode that is slower' "$ROOFTOP" roi $free --power-cost 0 --mode time-slicing slow.bench
+expect_text out '^It frees no GPU hours' 'does not pay'
+! grep -q 'It pays' out
+result $? 'whatever is used'
+# shellcheck disable=SC2086
+expect_exit 2 'an idle power below 0' "$ROOFTOP" roi $free --power-cost 0 --idle-power -5 two.bench
+# shellcheck disable=SC2086
+expect_exit 2 'a price beyond reason' "$ROOFTOP" roi $free --power-cost 1e300 two.bench
+
+sqlite3 slow.bench "UPDATE run SET outcome = 'timeout' WHERE trial = 2 AND instance = 1"
+"$ROOFTOP" report -f html slow.bench >out
+expect_text out '>timeout</text>' 'the time line tells a job that failed by a word, not by colour alone'
 
 page=$SOURCE_ROOT/man/rooftop-report.1.scd
 sed -n 's/^MEASURE([^"]*"[^"]*", "\([^"]*\)".*/\1/p' "$SOURCE_ROOT/src/bench/measure.def" |

@@ -9,7 +9,7 @@ tables=$SOURCE_ROOT/tests/tools/bench_tables.sh
 for result in "$results"/*.bench; do
     stem=$(basename "$result" .bench)
     expect_exit 0 "$stem opens" "$ROOFTOP" report "$result"
-    expect_text out '^(Share the GPU|Do not share)' 'and says whether to share'
+    expect_text out '^(Share the GPU|Do not (share|decide))' 'and says whether to share'
     ! LC_ALL=C.UTF-8 grep -Eq '^.{81}' out
     result $? 'in 80 columns'
     for form in json html; do

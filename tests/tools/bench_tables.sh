@@ -25,7 +25,7 @@ if [ "${1:-}" = readme ]; then
             $title, CASE json_extract(text, '\$.decision.advice') WHEN 'share' THEN printf('%.2f times the jobs per hour%s (%s)',
                 json_extract(text, '\$.decision.jobs_per_hour_ratio'),
                 ifnull(printf(', %.0f %% %s energy per job', 100 * abs(1 - $energy), CASE WHEN $energy > 1 THEN 'more' ELSE 'less' END), ''),
-                json_extract(text, '\$.decision.mode')) ELSE 'do not share' END) FROM page"
+                json_extract(text, '\$.decision.mode')) WHEN 'do_not_share' THEN 'do not share' ELSE 'the trials do not tell' END) FROM page"
     done
     exit
 fi

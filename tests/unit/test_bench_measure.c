@@ -158,12 +158,12 @@ static void a_clear_winner_is_named(void **state)
     assert_int_equal(winner.tie_count, 0);
     assert_int_equal(decision.advice, ADVISE_SHARE);
     assert_int_equal(decision.mode, MODE_MPS_EQUAL);
-    assert_near(decision.throughput, 2.5, 1e-3);
+    assert_near(decision.throughput.value, 2.5, 1e-3);
     assert_near(decision.energy, 0.5, 1e-9);
     assert_string_equal(
         words, "Share the GPU (MPS, equal limits): 2.50 times the jobs per hour of one "
                "after the other, with 50 % less energy per job. A job that has begun takes "
-               "0.60 times as long as alone on average, 0.80 times at worst.");
+               "0.60 times as long as alone on average, the one that loses most 0.80 times.");
 }
 
 static void a_tie_goes_to_what_asks_for_least(void **state)
@@ -209,6 +209,33 @@ static void says_not_to_share(void **state)
     assert_non_null(strstr(words, "Do not share"));
 }
 
+/* Twice as fast by the mean, and 2 repeats of a spread as large say nothing against sharing. */
+static void a_gain_that_may_be_chance_is_no_refusal(void **state)
+{
+    (void)state;
+    struct bench_decision decision;
+    struct bench_winner winner;
+    char words[512];
+    decide((const double[]){40, 90}, 2, (const double[]){97, 97.1, 97.2}, 3, &decision, &winner,
+           words);
+    assert_int_equal(decision.advice, ADVISE_UNSURE);
+    assert_int_equal(decision.mode, MODE_MPS);
+    assert_non_null(strstr(words, "Do not decide yet: MPS did 1.81 times"));
+}
+
+static void a_tie_by_spread_alone_gives_nothing_away(void **state)
+{
+    (void)state;
+    struct bench_decision decision;
+    struct bench_winner winner;
+    char words[512];
+    decide((const double[]){42, 50, 58}, 3, (const double[]){39.9, 40, 40.1}, 3, &decision, &winner,
+           words);
+    assert_true(winner.tied[MODE_MPS]);
+    assert_int_equal(decision.mode, MODE_MPS_EQUAL);
+    assert_null(strstr(words, "as well"));
+}
+
 static void one_repeat_tells_nothing(void **state)
 {
     (void)state;
@@ -247,6 +274,44 @@ static void failures_forbid(void **state)
     bench_plan_free(&plan);
 }
 
+static void what_only_fails_is_not_judged(void **state)
+{
+    (void)state;
+    struct bench_plan plan;
+    make_plan(&plan);
+    struct series series = {0};
+    add_series(&series, MODE_EXCLUSIVE, (const double[]){99, 100, 101}, 3, 1000);
+    add_series(&series, MODE_TIME_SLICING, (const double[]){99, 100, 101}, 3, 1000);
+    add_series(&series, MODE_MPS, (const double[]){39, 40}, 2, 600);
+    series.runs[6][0].outcome = series.runs[7][0].outcome = BENCH_FAILED;
+    struct bench_summary summary;
+    assert_int_equal(bench_summarize(&plan, &series.all, &summary), 0);
+    struct bench_decision decision = bench_decide(&summary);
+    struct strbuf words = {0};
+    bench_decision_words(&summary, &decision, &words);
+    assert_int_equal(decision.advice, ADVISE_NOT);
+    assert_non_null(strstr(strbuf_text(&words), "Not judged: MPS, in which jobs failed each time"));
+    strbuf_free(&words);
+    bench_summary_free(&summary);
+    bench_plan_free(&plan);
+}
+
+static void one_mode_alone_wins_nothing(void **state)
+{
+    (void)state;
+    struct bench_plan plan;
+    make_plan(&plan);
+    struct series series = {0};
+    add_series(&series, MODE_EXCLUSIVE, (const double[]){99, 100, 101}, 3, 1000);
+    struct bench_summary summary;
+    assert_int_equal(bench_summarize(&plan, &series.all, &summary), 0);
+    struct bench_winner winner = bench_find_winner(&summary, GOAL_THROUGHPUT);
+    assert_true(winner.known);
+    assert_false(bench_winner_is_told(&winner));
+    bench_summary_free(&summary);
+    bench_plan_free(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,8 +323,12 @@ int main(void)
         cmocka_unit_test(a_tie_goes_to_what_asks_for_least),
         cmocka_unit_test(modes_apart_are_no_tie),
         cmocka_unit_test(says_not_to_share),
+        cmocka_unit_test(a_gain_that_may_be_chance_is_no_refusal),
+        cmocka_unit_test(a_tie_by_spread_alone_gives_nothing_away),
         cmocka_unit_test(one_repeat_tells_nothing),
         cmocka_unit_test(failures_forbid),
+        cmocka_unit_test(what_only_fails_is_not_judged),
+        cmocka_unit_test(one_mode_alone_wins_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
