@@ -68,6 +68,8 @@ struct counter_ops {
     int (*collect)(struct counter *counter, double until, struct frame *frame);
     /* Not live. The next collect() starts from `time`. */
     int (*seek)(struct counter *counter, double time);
+    /* Recordings, may be NULL: nothing is asked for a while. */
+    void (*rest)(struct counter *counter);
     /* Not live, optional. What the recording says of a process; false where it says nothing. */
     bool (*describe)(struct counter *counter, pid_t pid, struct process_description *ret);
 };

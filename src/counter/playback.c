@@ -48,6 +48,12 @@ static void disarm(struct playback *playback)
     timerfd_settime(playback->timer, 0, &(struct itimerspec){0}, NULL);
 }
 
+static void rest(const struct playback *playback)
+{
+    if (playback->counter->ops->rest)
+        playback->counter->ops->rest(playback->counter);
+}
+
 static int begin_stretch(struct playback *playback, double origin)
 {
     playback->origin = origin;
@@ -104,6 +110,8 @@ int playback_next(struct playback *playback, struct frame *frame)
     forgive_lag(playback, lag);
     double until = tick_time(playback, playback->tick);
     int r = playback->counter->ops->collect(playback->counter, until, frame);
+    if (r < 0 || playback->speed > 0)
+        rest(playback);
     if (r < 0) {
         disarm(playback);
         return r;
@@ -132,5 +140,6 @@ int playback_seek(struct playback *playback, double time)
 int playback_set_speed(struct playback *playback, double speed)
 {
     playback->speed = speed;
+    rest(playback);
     return begin_stretch(playback, tick_time(playback, playback->tick - 1));
 }

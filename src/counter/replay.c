@@ -245,6 +245,11 @@ static int replay_seek(struct counter *counter, double time)
     return r < 0 ? r : 0;
 }
 
+static void replay_rest(struct counter *counter)
+{
+    record_reader_rest(((struct replay *)counter)->reader);
+}
+
 static bool replay_describe(struct counter *counter, pid_t pid, struct process_description *ret)
 {
     struct replay *replay = (struct replay *)counter;
@@ -259,5 +264,6 @@ const struct counter_ops replay_counter = {
     .close = replay_close,
     .collect = replay_collect,
     .seek = replay_seek,
+    .rest = replay_rest,
     .describe = replay_describe,
 };

@@ -11,7 +11,9 @@
 #include "base/strbuf.h"
 
 enum {
-    BUSY_PATIENCE_MS = 200,
+    /* A recorder that could not commit tries again each second, and lets nobody in meanwhile. */
+    READER_PATIENCE_MS = 1500,
+    WRITER_PATIENCE_MS = 200,
     ADDING_PATIENCE_MS = 5000, /* another rooftop may be adding to it */
     TEXT_LIMIT_BYTES = 1 << 20,
     COPY_BLOCK_BYTES = 1 << 16,
@@ -121,7 +123,7 @@ static int try_open(sqlite3 **ret, const char *path, const char *query)
     strbuf_free(&uri);
     if (code == SQLITE_OK) {
         sqlite3_extended_result_codes(database, 1);
-        sqlite3_busy_timeout(database, BUSY_PATIENCE_MS);
+        sqlite3_busy_timeout(database, READER_PATIENCE_MS);
         code = sqlite3_exec(database, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
     }
     if (code != SQLITE_OK) {
@@ -340,7 +342,7 @@ int database_create(sqlite3 **ret, const char *path, char *why, size_t why_size)
         NULL);
     if (code == SQLITE_OK) {
         sqlite3_extended_result_codes(database, 1);
-        sqlite3_busy_timeout(database, BUSY_PATIENCE_MS);
+        sqlite3_busy_timeout(database, WRITER_PATIENCE_MS);
         /* Pages go to the file with a commit only. A commit does not wait for the disk: that can
          * take seconds where a job writes its checkpoint, and would leave a gap in the samples. */
         code = sqlite3_exec(database,

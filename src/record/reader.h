@@ -35,6 +35,8 @@ double record_reader_interval(const struct record_reader *reader);
 
 /* What comes next is later than `after`. */
 int record_reader_seek(struct record_reader *reader, double after);
+/* Lets go of the file until more is asked for: a recorder that still writes it can commit. */
+void record_reader_rest(struct record_reader *reader);
 
 /* Each gives the next one of its kind that is not later than `until`. Returns 1, 0 where none is
  * left until then, or −errno where the file is damaged. */

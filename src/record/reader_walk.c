@@ -6,7 +6,7 @@
 #include "record/database.h"
 
 enum { LOOK_BACK_ROWS = 20000 };
-/* The file is let go that often, so that a recorder which still writes it can commit. */
+/* Who reads on and on lets go of the file that often. */
 static const double REST_PERIOD = 0.02;
 static const double LONGEST_INTERVAL = 1e6;
 static const double HIGHEST_RATIO = 10;
@@ -100,14 +100,17 @@ static void stop(struct walk *walk)
     walk->on_row = false;
 }
 
-static void rest(struct record_reader *reader)
+void record_reader_rest(struct record_reader *reader)
 {
-    double now = clock_monotonic();
-    if (now < reader->rested + REST_PERIOD)
-        return;
-    reader->rested = now;
+    reader->rested = clock_monotonic();
     stop(&reader->samples);
     stop(&reader->lists);
+}
+
+static void rest_at_times(struct record_reader *reader)
+{
+    if (clock_monotonic() >= reader->rested + REST_PERIOD)
+        record_reader_rest(reader);
 }
 
 static void move_to(struct walk *walk, double after)
@@ -211,7 +214,7 @@ int record_reader_sample(struct record_reader *reader, double until, size_t *ret
         *ret_gpu = (size_t)gpu;
         return 1;
     }
-    rest(reader);
+    rest_at_times(reader);
     return r;
 }
 

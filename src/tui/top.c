@@ -253,8 +253,8 @@ static void set_paused(struct top *top, bool paused)
         seek(top, top->model.begin);
         return;
     }
-    /* A stretch of playing begins with the speed that is set. */
-    if (!paused && monitor_set_speed(top->monitor, top->model.speed) < 0)
+    /* A stretch of playing begins with the speed that is set; after one the file is let go. */
+    if (monitor_set_speed(top->monitor, top->model.speed) < 0)
         return;
     listen_to_monitor(top, !paused);
 }

@@ -14,6 +14,7 @@ struct recording {
     double from[32]; /* what collect() covered */
     double until[32];
     size_t collected;
+    size_t rests;
 };
 
 static int collect(struct counter *counter, double until, struct frame *frame)
@@ -35,8 +36,13 @@ static int seek(struct counter *counter, double time)
     return 0;
 }
 
+static void rest(struct counter *counter)
+{
+    ((struct recording *)counter)->rests++;
+}
+
 static const struct counter_ops recording_ops = {
-    .name = "recording", .collect = collect, .seek = seek};
+    .name = "recording", .collect = collect, .seek = seek, .rest = rest};
 
 struct fixture {
     struct recording recording;
@@ -130,6 +136,23 @@ static void keeps_to_its_speed(void **state)
     assert_int_equal(next(fixture), -ENODATA);
 }
 
+/* Whoever waits, or has nothing left to read, lets the file go. */
+static void lets_go_of_the_recording(void **state)
+{
+    struct fixture *fixture = *state;
+    size_t *rests = &fixture->recording.rests;
+    start(fixture, 5, 1000);
+    assert_true(is_readable(fixture, 20000));
+    assert_int_equal(next(fixture), 1);
+    assert_int_equal(*rests, 1);
+    assert_int_equal(sampler_set_speed(fixture->sampler, 0), 0);
+    assert_int_equal(*rests, 2);
+    assert_int_equal(next(fixture), 1);
+    assert_int_equal(*rests, 2);
+    assert_int_equal(next(fixture), -ENODATA);
+    assert_int_equal(*rests, 3);
+}
+
 static void slower_means_later(void **state)
 {
     struct fixture *fixture = *state;
@@ -189,6 +212,7 @@ int main(void)
         PLAYBACK_TEST(goes_through_the_recording_in_order),
         PLAYBACK_TEST(rests_at_the_end),
         PLAYBACK_TEST(keeps_to_its_speed),
+        PLAYBACK_TEST(lets_go_of_the_recording),
         PLAYBACK_TEST(slower_means_later),
         PLAYBACK_TEST(does_not_rush_after_a_stop),
         PLAYBACK_TEST(seeks_within_the_recording),

@@ -226,6 +226,27 @@ static void tells_its_span_and_marks(void **state)
     }
 }
 
+/* One that is still being written, stopped where samples and lists are ahead. */
+static void lets_its_recorder_commit(void **state)
+{
+    struct tape *tape = *state;
+    for (int n = 1; n <= 4; n++) {
+        const struct process_list list = {.known = true, .count = 1, .process = {{.pid = n}}};
+        add(tape, 0, n, 1, 0.5, 1);
+        assert_true(record_writer_processes(tape->writer, 0, T0 + n, &list) >= 0);
+    }
+    assert_int_equal(record_writer_commit(tape->writer), 0);
+    struct counter_failure failure = {0};
+    assert_int_equal(replay_counter.open(&tape->counter, tape->file, &failure), 0);
+    assert_int_equal(frame_init(&tape->frame, tape->counter->device_count), 0);
+    collect(tape, 2, 0);
+    replay_counter.rest(tape->counter);
+    add(tape, 0, 5, 1, 0.5, 1);
+    assert_int_equal(record_writer_commit(tape->writer), 0);
+    assert_near(collect(tape, 3, 0)->sample.time, T0 + 3, 1e-6);
+    assert_int_equal(record_writer_close(tape->writer), 0);
+}
+
 static void plays_an_empty_recording(void **state)
 {
     struct tape *tape = *state;
@@ -254,6 +275,7 @@ int main(void)
         TEST(shows_outages),
         TEST(seeks),
         TEST(tells_its_span_and_marks),
+        TEST(lets_its_recorder_commit),
         TEST(plays_an_empty_recording),
         TEST(says_why_it_does_not_open),
     };
