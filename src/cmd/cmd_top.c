@@ -165,7 +165,10 @@ static int report(const struct command *command, int r)
 static int watch(const struct command *command, const struct settings *settings,
                  struct top_options *top_options, struct monitor *monitor)
 {
+    const struct counter *counter = monitor_counter(monitor);
     int code = EXIT_DONE;
+    if (!counter->ops->live && counter->end <= 0)
+        return usage_error(command, "%s: the recording holds no samples", counter->library);
     if (settings->from)
         code = watch_find_place(command, monitor, settings->from, &top_options->from);
     if (code != EXIT_DONE)

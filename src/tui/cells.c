@@ -72,6 +72,8 @@ static uint32_t next_character(const struct cells *cells, const char *text, size
         return '?';
     uint32_t character = utf8_character(text, length);
     bool control = character < 0xA0;
+    if (character == 0xD7 && cells->charset == CHARSET_ASCII)
+        return cells_glyph(cells, GLYPH_TIMES);
     if (character == 0xB0 && cells->charset == CHARSET_ASCII) /* "52 C" is clear without its sign */
         return 0;
     return cells->charset == CHARSET_ASCII || control ? '?' : character;

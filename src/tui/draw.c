@@ -77,6 +77,21 @@ void draw_title(const struct draw *draw, struct rect rect)
 
 enum { CHART_MIN_HEIGHT = 5, LINE_INDENT = 3, LINE_GAP = 2 };
 
+static void draw_side(const struct panel_data *data, struct rect rect)
+{
+    enum { MARGIN = 2 };
+    rect.x += MARGIN;
+    rect.width -= MARGIN;
+    if (data->draw->view->prefs.mode == MODE_POWER) {
+        panel_power(data, rect);
+        return;
+    }
+    int links = panel_links(data, rect);
+    if (rect.height - links != VITALS) /* else they just fit without an empty row between */
+        links++;
+    panel_vitals(data, (struct rect){rect.x, rect.y + links, rect.width, rect.height - links});
+}
+
 static void draw_body(const struct panel_data *data, const struct panel *panel)
 {
     unsigned mode = data->draw->view->prefs.mode;
@@ -103,15 +118,8 @@ static void draw_body(const struct panel_data *data, const struct panel *panel)
     if (chart.height >= CHART_MIN_HEIGHT || taken == 0)
         panel_chart(data, chart, mode);
 
-    struct rect side = {panel->side.x + 2, panel->side.y, panel->side.width - 2,
-                        panel->side.height};
-    if (mode == MODE_POWER) {
-        panel_power(data, side);
-        return;
-    }
-    int links = panel_links(data, side) + 1;
-    if (side.height > links)
-        panel_vitals(data, (struct rect){side.x, side.y + links, side.width, side.height - links});
+    if (!alone)
+        draw_side(data, panel->side);
 }
 
 static struct panel_data data_of(const struct draw *draw, const struct panel *panel,

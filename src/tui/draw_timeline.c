@@ -15,7 +15,7 @@ static int place_on_track(const struct draw *draw, struct rect track, double tim
 static void put_position(const struct draw *draw, struct rect rect, double time)
 {
     const struct model *model = draw->model;
-    double begin = model_begin(model);
+    double begin = model_begin(model), end = model_end(model); /* the last frame ends behind it */
     char here[FORMAT_SIZE], all[FORMAT_SIZE], speed[24] = "";
     if (model->recorded && model->speed != 1)
         snprintf(speed, sizeof(speed), model->speed > 0 ? " x%g" : " max", model->speed);
@@ -23,7 +23,7 @@ static void put_position(const struct draw *draw, struct rect rect, double time)
               cells_glyph(draw->cells, draw->view->paused ? GLYPH_PAUSE : GLYPH_PLAY),
               STYLE_STRONG);
     cells_printf(draw->cells, rect.x + 2, rect.y, rect.width - 2, STYLE_TEXT, "%s/%s%s",
-                 format_clock(time - begin, here), format_clock(model_end(model) - begin, all),
+                 format_clock(fmin(time, end) - begin, here), format_clock(end - begin, all),
                  speed);
 }
 

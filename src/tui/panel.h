@@ -29,8 +29,11 @@ void panel_chart(const struct panel_data *data, struct rect rect, unsigned mode)
 int panel_waterfall(const struct panel_data *data, struct rect rect);
 int panel_pipes(const struct panel_data *data, struct rect rect);
 int panel_links(const struct panel_data *data, struct rect rect);
+enum { VITALS = 4 };
 /* Memory, power, clock and temperature, each with its bar. */
 void panel_vitals(const struct panel_data *data, struct rect rect);
+/* The panel's side has room for all of them below the links. */
+bool panel_has_vitals(const struct panel *panel);
 int panel_power(const struct panel_data *data, struct rect rect);
 /* What keeps the clocks down; false where nothing does. */
 bool panel_held_words(const struct sample *sample, struct strbuf *out);

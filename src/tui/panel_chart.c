@@ -8,20 +8,21 @@
 #include "tui/panel.h"
 
 enum { AXIS_WIDTH = 4, AXIS_MIN_CHART = 24, TIME_MIN_HEIGHT = 9, TIME_WIDTH = 8 };
+enum { SIGN_WIDTH = 2, LEGEND_GAP = 2 };
 
 /* The curves of a mode, the one on top last. */
 struct curve {
     unsigned mode;
     enum metric metric;
     struct chart_look look;
-    const char *name; /* where no meter beside the chart has it */
+    const char *name, *brief; /* where no meter beside the chart has it */
 };
 
 static const struct curve curves[] = {
-    {MODE_SOL, METRIC_NVML_UTILIZATION, {STYLE_SMI, PATTERN_DOTTED, '.'}, "nvidia-smi"},
-    {MODE_SOL, METRIC_ATTAINABLE, {STYLE_ATTAINABLE, PATTERN_DASHED, '-'}, "attainable"},
-    {MODE_SOL, METRIC_MEMORY_SOL, {STYLE_MEMORY, PATTERN_LINE, 'm'}, "Memory"},
-    {MODE_SOL, METRIC_COMPUTE_SOL, {STYLE_COMPUTE, PATTERN_LINE, 'C'}, "Compute"},
+    {MODE_SOL, METRIC_NVML_UTILIZATION, {STYLE_SMI, PATTERN_DOTTED, '.'}, "nvidia-smi", "smi"},
+    {MODE_SOL, METRIC_ATTAINABLE, {STYLE_ATTAINABLE, PATTERN_DASHED, '-'}, "attainable", "attain."},
+    {MODE_SOL, METRIC_MEMORY_SOL, {STYLE_MEMORY, PATTERN_LINE, 'm'}, "Memory", "M"},
+    {MODE_SOL, METRIC_COMPUTE_SOL, {STYLE_COMPUTE, PATTERN_LINE, 'C'}, "Compute", "C"},
     {MODE_LINKS, METRIC_NVLINK_TX, {STYLE_OTHER, PATTERN_DASHED, 'n'}},
     {MODE_LINKS, METRIC_NVLINK_RX, {STYLE_OTHER, PATTERN_LINE, 'N'}},
     {MODE_LINKS, METRIC_PCIE_TX, {STYLE_LINK, PATTERN_DASHED, 'p'}},
@@ -115,21 +116,37 @@ uint32_t panel_curve_sign(const struct draw *draw, enum metric metric, enum styl
     return 0;
 }
 
-/* What the curves are, the one on top first, as far as there is room. */
+static bool is_in_legend(const struct panel_data *data, const struct curve *curve, unsigned mode)
+{
+    return curve->mode == mode && curve->name && sample_has(data->sample, curve->metric);
+}
+
+static int legend_width(const struct panel_data *data, unsigned mode)
+{
+    int width = -LEGEND_GAP;
+    for (size_t i = 0; i < ARRAY_SIZE(curves); i++)
+        if (is_in_legend(data, &curves[i], mode))
+            width += SIGN_WIDTH + (int)strlen(curves[i].name) + LEGEND_GAP;
+    return width;
+}
+
+/* What the curves are, the one on top first; in short words where the room is short. */
 static void draw_legend(const struct panel_data *data, struct rect rect, unsigned mode)
 {
     struct cells *cells = data->draw->cells;
+    bool brief = legend_width(data, mode) > rect.width;
     int x = rect.x, end = rect.x + rect.width;
     for (size_t i = ARRAY_SIZE(curves); i-- > 0;) {
         const struct curve *curve = &curves[i];
-        if (curve->mode != mode || !curve->name || !sample_has(data->sample, curve->metric))
+        if (!is_in_legend(data, curve, mode))
             continue;
-        int width = 2 + cells_text_width(cells, curve->name);
+        const char *name = brief ? curve->brief : curve->name;
+        int width = SIGN_WIDTH + (int)strlen(name);
         if (x + width > end)
             return;
         cells_put(cells, x, rect.y, sign_of(cells, &curve->look), curve->look.style);
-        cells_text(cells, x + 2, rect.y, width, STYLE_DIM, curve->name);
-        x += width + 2;
+        cells_text(cells, x + SIGN_WIDTH, rect.y, width, STYLE_DIM, name);
+        x += width + (brief ? 1 : LEGEND_GAP);
     }
 }
 

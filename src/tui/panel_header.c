@@ -330,7 +330,7 @@ struct header_form panel_header_form(const struct panel_data *data, const struct
 {
     struct header header = {.data = data};
     struct rect rect = panel->header;
-    fit(&header, rect.width, panel->side.height > 0);
+    fit(&header, rect.width, panel_has_vitals(panel));
     return (struct header_form){(int)header.length, bar_width(&header, rect.width)};
 }
 
@@ -339,7 +339,7 @@ void panel_header(const struct panel_data *data, const struct panel *panel)
     struct cells *cells = data->draw->cells;
     struct header header = {.data = data};
     struct rect rect = panel->header;
-    fit(&header, rect.width, panel->side.height > 0);
+    fit(&header, rect.width, panel_has_vitals(panel));
     int gap = header.length == TINY ? 1 : GAP;
     int bar = panel->form == FORM_ROW ? data->draw->header.bar : 0;
     int x = rect.x, end = rect.x + rect.width;

@@ -88,7 +88,7 @@ static void put_links(struct line *line)
 
 static void put_waterfall(struct line *line)
 {
-    const char *times = line->data->draw->cells->charset == CHARSET_ASCII ? "x " : "× ";
+    static const char times[] = "× ";
     put_percent(line, 0, "clock", STYLE_SMI, METRIC_WATERFALL_CLOCK);
     put(line, 1, times, STYLE_DIM, 0, "");
     put_percent(line, 0, "busy", STYLE_SMI, METRIC_WATERFALL_BUSY);

@@ -8,6 +8,8 @@
 #include "tui/panel.h"
 
 enum { NAME_WIDTH = 14, TEXT_WIDTH = 11, MIN_METER = 6, MIN_NAME = 7 };
+static const double NO_BAR = -1; /* a number whose most is not known */
+enum { MOST_LINKS = 7 };
 enum { LOSS_LINES = 4, NARROW_LOSS_LINES = 5, NARROW = 56 };
 
 void panel_meter(const struct panel_data *data, int x, int y, int width, const char *name,
@@ -22,8 +24,13 @@ void panel_meter(const struct panel_data *data, int x, int y, int width, const c
         return;
     }
     cells_text_right(cells, x + name_width, y, TEXT_WIDTH - 1, STYLE_TEXT, text);
-    if (bar >= MIN_METER)
+    if (bar >= MIN_METER && ratio != NO_BAR)
         cells_bar(cells, x + name_width + TEXT_WIDTH, y, bar, ratio, style);
+}
+
+static double part_of(double value, double most)
+{
+    return most > 0 ? value / most : value > 0 ? NO_BAR : 0;
 }
 
 /* How the metric's curve is drawn, where the chart has one: behind the name. */
@@ -123,10 +130,10 @@ static const struct step {
     enum metric metric;
     const char *name;
 } steps[FALL_STEPS] = {
-    [FALL_CLOCK] = {METRIC_WATERFALL_CLOCK, "x clock"},
-    [FALL_BUSY] = {METRIC_WATERFALL_BUSY, "x busy"},
-    [FALL_COVERAGE] = {METRIC_WATERFALL_COVERAGE, "x coverage"},
-    [FALL_PIPE] = {METRIC_WATERFALL_PIPE, "x pipe"},
+    [FALL_CLOCK] = {METRIC_WATERFALL_CLOCK, "× clock"},
+    [FALL_BUSY] = {METRIC_WATERFALL_BUSY, "× busy"},
+    [FALL_COVERAGE] = {METRIC_WATERFALL_COVERAGE, "× coverage"},
+    [FALL_PIPE] = {METRIC_WATERFALL_PIPE, "× pipe"},
 };
 
 /* FALL_STEPS where nothing worth a word is lost. */
@@ -229,7 +236,7 @@ static void rate_meter(const struct panel_data *data, struct rect row, const str
     if (isnan(value))
         missing_meter(data, row, name, rate->metric);
     else
-        panel_meter(data, row.x, row.y, row.width, name, peak > 0 ? value / peak : 0, rate->style,
+        panel_meter(data, row.x, row.y, row.width, name, part_of(value, peak), rate->style,
                     format_value(rate->metric, value, text));
     put_sign(data, row.x, row.y, row.width, rate->metric);
 }
@@ -263,7 +270,7 @@ static void amount_meter(const struct panel_data *data, struct rect row, const c
     if (isnan(value))
         missing_meter(data, row, name, metric);
     else
-        panel_meter(data, row.x, row.y, row.width, name, most > 0 ? value / most : 0, style,
+        panel_meter(data, row.x, row.y, row.width, name, part_of(value, most), style,
                     metric == METRIC_MEMORY_USED ? format_bytes(value, text)
                                                  : format_value(metric, value, text));
 }
@@ -275,6 +282,11 @@ bool panel_held_words(const struct sample *sample, struct strbuf *out)
     return out->length > 0 && strcmp(out->text, "idle") != 0;
 }
 
+bool panel_has_vitals(const struct panel *panel)
+{
+    return panel->side.width > 0 && panel->side.height >= MOST_LINKS + VITALS;
+}
+
 void panel_vitals(const struct panel_data *data, struct rect rect)
 {
     enum metric power = sample_power(data->sample);
@@ -284,19 +296,19 @@ void panel_vitals(const struct panel_data *data, struct rect rect)
         enum metric metric;
         const char *name;
         enum style style;
-    } vitals[] = {
+    } vitals[VITALS] = {
         {METRIC_MEMORY_USED, "memory", STYLE_SMI},
         {power, power == METRIC_POWER ? "power" : "mean power", STYLE_OTHER},
         {clock, "clock", STYLE_COMPUTE},
         {METRIC_TEMPERATURE, "temperature", STYLE_MEMORY},
     };
-    for (int i = 0; i < (int)ARRAY_SIZE(vitals) && i < rect.height; i++)
+    for (int i = 0; i < VITALS && i < rect.height; i++)
         amount_meter(data, (struct rect){rect.x, rect.y + i, rect.width, 1}, vitals[i].name,
                      vitals[i].metric, panel_full_scale(data, vitals[i].metric), vitals[i].style);
     struct strbuf held = {0};
-    if (rect.height > (int)ARRAY_SIZE(vitals) && panel_held_words(data->sample, &held))
-        panel_meter(data, rect.x, rect.y + (int)ARRAY_SIZE(vitals), rect.width, "held by", NAN,
-                    STYLE_WARNING, held.text);
+    if (rect.height > VITALS && panel_held_words(data->sample, &held))
+        panel_meter(data, rect.x, rect.y + VITALS, rect.width, "held by", NAN, STYLE_WARNING,
+                    held.text);
     strbuf_free(&held);
 }
 

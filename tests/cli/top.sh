@@ -25,6 +25,12 @@ result $? "is ASCII, whatever is preferred"
 expect_exit 0 "a GPU cut into instances" "$ROOFTOP" top --once --size 120x30 \
     --source "sim:$SOURCE_ROOT/tests/data/mig.sim"
 expect_text out '^  0/0 MIG 3g.71gb .*C +88%' "has them below it"
+if command -v sqlite3 >/dev/null; then
+    "$ROOFTOP" record --source "$one@max" -o empty.roof >/dev/null
+    sqlite3 empty.roof 'DELETE FROM sample'
+    expect_exit 2 "nothing was recorded" "$ROOFTOP" top --once --source replay:empty.roof
+    expect_text err 'empty.roof: the recording holds no samples' "is said of the file"
+fi
 expect_exit 2 "neither time nor mark" "$ROOFTOP" top --once --source "$one" --from nonsense
 expect_text err "'nonsense' is no mark, and no time" "is named"
 expect_exit 2 "no size" "$ROOFTOP" top --once --source "$one" --size 12

@@ -98,6 +98,46 @@ static void draws_at_every_kind_of_size(void **state)
     }
 }
 
+static bool is_in(struct rect rect, int x, int y)
+{
+    return x >= rect.x && x < rect.x + rect.width && y >= rect.y && y < rect.y + rect.height;
+}
+
+static void assert_untouched_but(const struct cells *cells, struct rect rect)
+{
+    for (int y = 0; y < cells->height; y++)
+        for (int x = 0; x < cells->width; x++)
+            if (!is_in(rect, x, y) && cells->cell[y * cells->width + x].character != ' ')
+                fail_msg("%d,%d of %dx%d is outside", x, y, cells->width, cells->height);
+}
+
+/* Each part alone on an empty screen, with columns of GPUs of every width. */
+static void parts_stay_within_their_rectangles(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {1, 2, 8, 16};
+    for (size_t c = 0; c < ARRAY_SIZE(counts); c++) {
+        struct screen screen;
+        open_screen(&screen, counts[c]);
+        for (int width = 6; width <= 250; width += 7) {
+            screen.view.prefs.mode = (unsigned)(width % MODE_COUNT);
+            draw(&screen, width, 10 + width % 60);
+            const struct layout *layout = &screen.layout;
+            struct draw alone = {
+                &screen.cells, &screen.model, &screen.view, &screen.table, &screen.layout, 0, {0}};
+            for (size_t i = 0; i < layout->panel_count; i++) {
+                cells_clear(&screen.cells);
+                draw_device(&alone, &layout->panels[i]);
+                assert_untouched_but(&screen.cells, layout->panels[i].area);
+            }
+            cells_clear(&screen.cells);
+            draw_processes(&alone, layout->processes);
+            assert_untouched_but(&screen.cells, layout->processes);
+        }
+        close_screen(&screen);
+    }
+}
+
 static void shows_what_the_gpu_does(void **state)
 {
     (void)state;
@@ -212,6 +252,20 @@ static void processes_are_always_of_now(void **state)
     close_screen(&screen);
 }
 
+/* Charts of two lines have nothing beside them. */
+static void what_no_side_shows_is_in_the_header(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, 2);
+    draw(&screen, 120, 16);
+    assert_int_equal(screen.layout.panels[0].form, FORM_FULL);
+    assert_int_equal(screen.layout.panels[0].side.width, 0);
+    assert_true(column_of(&screen, 0, "MHz") > 0);
+    assert_true(column_of(&screen, 0, "°C") > 0);
+    close_screen(&screen);
+}
+
 static void scrolls_to_the_selected_gpu(void **state)
 {
     (void)state;
@@ -250,6 +304,7 @@ int main(void)
     setlocale(LC_CTYPE, "C.UTF-8");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_at_every_kind_of_size),
+        cmocka_unit_test(parts_stay_within_their_rectangles),
         cmocka_unit_test(shows_what_the_gpu_does),
         cmocka_unit_test(says_what_is_out_of_order),
         cmocka_unit_test(numbers_stand_below_each_other),
@@ -257,6 +312,7 @@ int main(void)
         cmocka_unit_test(a_held_clock_says_so),
         cmocka_unit_test(each_mode_has_its_numbers_on_a_small_screen),
         cmocka_unit_test(processes_are_always_of_now),
+        cmocka_unit_test(what_no_side_shows_is_in_the_header),
         cmocka_unit_test(scrolls_to_the_selected_gpu),
         cmocka_unit_test(what_is_broken_in_a_command_is_shown_harmless),
     };
