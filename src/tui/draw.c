@@ -177,13 +177,14 @@ void draw_device(const struct draw *draw, const struct panel *panel)
 
 static void draw_typing(const struct draw *draw, struct rect rect)
 {
-    const char *label = draw->view->dialog == DIALOG_FILTER ? "Filter: " : "Name of the mark: ";
+    bool filter = draw->view->dialog == DIALOG_FILTER;
+    const char *label = filter ? "Filter: " : "Name of the mark: ";
     int x = rect.x + cells_text(draw->cells, rect.x, rect.y, rect.width, STYLE_STRONG, label);
     x += cells_text(draw->cells, x, rect.y, rect.x + rect.width - x, STYLE_TEXT, draw->view->text);
     if (x < rect.x + rect.width)
         cells_put(draw->cells, x++, rect.y, ' ', STYLE_BAR);
     cells_text(draw->cells, x + 2, rect.y, rect.x + rect.width - x - 2, STYLE_DIM,
-               "Enter: done   Esc: not");
+               filter ? "Enter: keep   Esc: clear" : "Enter: set   Esc: leave");
 }
 
 void draw_bar(const struct draw *draw, struct rect rect)

@@ -163,8 +163,8 @@ static void draw_help(const struct draw *draw)
 
 static void draw_setup(const struct draw *draw)
 {
-    struct box box = open_box(draw, 72, (int)pref_count + 2,
-                              "Setup: Left and Right change, Esc closes and saves");
+    struct box box =
+        open_box(draw, 72, (int)pref_count, "Setup: Left and Right change, Esc closes and saves");
     struct prefs prefs = draw->view->prefs;
     scroll_to(&box, draw->view->item);
     for (size_t i = 0; i < pref_count; i++) {
@@ -179,7 +179,7 @@ static void draw_setup(const struct draw *draw)
 
 static void draw_sort(const struct draw *draw)
 {
-    struct box box = open_box(draw, 30, COLUMN_COUNT, "Sort by");
+    struct box box = open_box(draw, 34, COLUMN_COUNT, "Sort by: Enter chooses, Esc closes");
     scroll_to(&box, draw->view->item);
     for (size_t i = 0; i < COLUMN_COUNT; i++)
         put_pair(&box, i == draw->view->item, 4, "", column_title((enum process_column)i));

@@ -410,7 +410,7 @@ static void on_signal(void *context, int signal)
     ask_for_frame(top);
 }
 
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP};
+static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP};
 
 int top_block_signals(void)
 {

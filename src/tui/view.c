@@ -175,12 +175,19 @@ static void open_dialog(struct view *view, enum dialog dialog)
 
 void view_sort_by(struct view *view, enum process_column column)
 {
-    if (view->prefs.sort == column)
-        view->prefs.descending = !view->prefs.descending;
-    else
+    if (view->prefs.sort != column)
         view->prefs.descending =
             column == COLUMN_MEMORY || column == COLUMN_SM || column == COLUMN_TIME;
     view->prefs.sort = column;
+}
+
+/* The selection is the row's process from now on. */
+static void select_process(struct view *view, const struct process_table *table)
+{
+    if (view->process >= table->count)
+        return;
+    view->process_pid = table->rows[view->process].pid;
+    view->process_device = table->rows[view->process].device;
 }
 
 void view_move(struct view *view, const struct view_context *context, long step)
@@ -194,10 +201,8 @@ void view_move(struct view *view, const struct view_context *context, long step)
         *selected -= util_min(*selected, (size_t)-step);
     else
         *selected = util_min(*selected + (size_t)step, count - 1);
-    if (!devices && *selected < context->table->count) {
-        view->process_pid = context->table->rows[*selected].pid;
-        view->process_device = context->table->rows[*selected].device;
-    }
+    if (!devices)
+        select_process(view, context->table);
 }
 
 static bool table_shown(const struct view_context *context)
@@ -241,6 +246,19 @@ static void toggle_user(struct view *view, const struct view_context *context)
     else if (process_selected(view, context, "u"))
         snprintf(view->filter, sizeof(view->filter), "%s",
                  context->table->rows[view->process].user);
+}
+
+/* One list goes on into the other. */
+static void step(struct view *view, const struct view_context *context, bool down)
+{
+    bool devices = view->focus == FOCUS_DEVICES;
+    bool onward = down ? devices && view->device + 1 >= context->model->device_count &&
+                             table_shown(context) && context->table->count > 0
+                       : !devices && view->process == 0;
+    if (onward)
+        view->focus = devices ? FOCUS_PROCESSES : FOCUS_DEVICES;
+    else
+        view_move(view, context, down ? 1 : -1);
 }
 
 /* The first row or the last, while the processes are what the keys are about. */
@@ -345,6 +363,10 @@ static struct request act_on_processes(struct view *view, const struct view_cont
     case ACTION_INVERT:
         view->prefs.descending = !view->prefs.descending;
         break;
+    case ACTION_ASCENDING:
+    case ACTION_DESCENDING:
+        view->prefs.descending = action == ACTION_DESCENDING;
+        break;
     case ACTION_FILTER:
         open_dialog(view, DIALOG_FILTER);
         break;
@@ -383,10 +405,8 @@ struct request view_act(struct view *view, const struct view_context *context, e
         go_back(view);
         return view_no_request;
     case ACTION_UP:
-        view_move(view, context, -1);
-        return view_no_request;
     case ACTION_DOWN:
-        view_move(view, context, 1);
+        step(view, context, action == ACTION_DOWN);
         return view_no_request;
     case ACTION_PAGE_UP:
         view_move(view, context, -page(view, context));
@@ -458,6 +478,8 @@ void view_settle(struct view *view, const struct view_context *context)
 
     size_t process = find_process(view, table);
     view->process = process != SIZE_MAX ? process : bounded(view->process, table->count);
+    if (view->focus == FOCUS_PROCESSES)
+        select_process(view, table);
     size_t rows =
         context->layout->processes.height > 1 ? (size_t)context->layout->processes.height - 1 : 1;
     if (view->process < view->first_process)

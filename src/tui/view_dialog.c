@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 static void drop_last_character(char *text)
 {
     size_t length = strlen(text);
@@ -12,11 +14,13 @@ static void drop_last_character(char *text)
 
 static void type(char *text, uint32_t code)
 {
-    size_t length = strlen(text);
-    if (code >= 0x20 && code < 0x7F && length + 1 < VIEW_TEXT_SIZE) {
-        text[length] = (char)code;
-        text[length + 1] = '\0';
-    }
+    struct strbuf typed = {0};
+    bool printable = (code >= 0x20 && code < 0x7F) || (code >= 0xA0 && code < INPUT_ENTER);
+    if (printable)
+        utf8_put(&typed, code);
+    if (strlen(text) + typed.length < VIEW_TEXT_SIZE)
+        strcat(text, strbuf_text(&typed));
+    strbuf_free(&typed);
 }
 
 struct request view_type(struct view *view, const struct view_context *context, uint32_t code)

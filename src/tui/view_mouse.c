@@ -35,6 +35,15 @@ static void click_title(struct view *view, int width, int x)
     }
 }
 
+/* A second time: the other way round. */
+static void click_head(struct view *view, enum process_column column)
+{
+    if (view->prefs.sort == column)
+        view->prefs.descending = !view->prefs.descending;
+    else
+        view_sort_by(view, column);
+}
+
 static void click_table(struct view *view, const struct view_context *context,
                         const struct input *input)
 {
@@ -49,7 +58,7 @@ static void click_table(struct view *view, const struct view_context *context,
     size_t count = columns_place(&view->prefs, table.width, spans);
     for (size_t i = 0; i < count; i++)
         if (input->x >= spans[i].x && input->x <= spans[i].x + spans[i].width)
-            view_sort_by(view, spans[i].column);
+            return click_head(view, spans[i].column);
 }
 
 static void click_devices(struct view *view, const struct view_context *context,

@@ -14,7 +14,7 @@ double view_shown_time(const struct view *view, const struct model *model);
 struct request view_act(struct view *view, const struct view_context *context, enum action action);
 /* Moves the selection in the list that has the focus. */
 void view_move(struct view *view, const struct view_context *context, long step);
-/* A second time: the other way round. */
+/* In the column's usual order, unless it is the one already. */
 void view_sort_by(struct view *view, enum process_column column);
 /* In the present a step forward ends at the present, which then goes on. */
 struct request view_go_to(struct view *view, const struct model *model, double time);

@@ -1,3 +1,4 @@
+# shellcheck disable=SC2034 # lib.sh reads $setting
 . "$SOURCE_ROOT/tests/tui/lib.sh"
 
 one=sim:$SOURCE_ROOT/tests/data/one.sim
@@ -133,6 +134,10 @@ press 2
 wait_for '\[waterfall\]' "and keys work"
 press q
 wait_for '^it was 0' "it ends in order"
+press "$ROOFTOP top --source $one --from 7 --paused; echo so it was \$?" Enter
+wait_for 'compute-bound' "started once more"
+press 'C-\'
+wait_for '^so it was 0' "Ctrl-\\ ends it in order too"
 
 open_screen 100 30 --source "$eight" --from 5 --paused
 wait_for 'python job0' "the processes are shown"

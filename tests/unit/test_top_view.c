@@ -175,6 +175,9 @@ static void a_filter_is_typed_and_dropped(void **state)
     open_stage(&stage, 2);
     press(&stage, '/');
     type(&stage, "train");
+    press(&stage, 0xE9);
+    assert_string_equal(stage.view.filter, "train\xC3\xA9");
+    press(&stage, INPUT_BACKSPACE);
     assert_string_equal(stage.view.filter, "train");
     press(&stage, INPUT_ENTER);
     assert_int_equal(stage.view.dialog, DIALOG_NONE);
@@ -204,6 +207,28 @@ static void kill_asks_first_and_only_of_a_selected_process(void **state)
     close_stage(&stage);
 }
 
+static void down_goes_from_the_gpus_to_the_processes(void **state)
+{
+    (void)state;
+    struct stage stage;
+    open_stage(&stage, 2);
+    press(&stage, INPUT_DOWN);
+    assert_int_equal(stage.view.device, 1);
+    press(&stage, INPUT_DOWN);
+    assert_int_equal(stage.view.focus, FOCUS_PROCESSES);
+    assert_int_equal(stage.view.process, 0);
+    press(&stage, INPUT_DOWN);
+    assert_int_equal(stage.view.process, 1);
+    press(&stage, INPUT_UP);
+    press(&stage, INPUT_UP);
+    assert_int_equal(stage.view.focus, FOCUS_DEVICES);
+    assert_int_equal(stage.view.device, 1);
+    stage.table.count = 0;
+    press(&stage, INPUT_DOWN);
+    assert_int_equal(stage.view.focus, FOCUS_DEVICES);
+    close_stage(&stage);
+}
+
 /* The row under the cursor stays that of its process when others come before it. */
 static void the_selection_follows_its_process(void **state)
 {
@@ -211,14 +236,16 @@ static void the_selection_follows_its_process(void **state)
     struct stage stage;
     open_stage(&stage, 4);
     press(&stage, INPUT_TAB);
-    press(&stage, INPUT_DOWN);
-    pid_t pid = stage.table.rows[1].pid;
-    struct process_row first = stage.table.rows[0];
-    stage.table.rows[0] = stage.table.rows[1];
-    stage.table.rows[1] = first;
     settle(&stage);
-    assert_int_equal(stage.view.process, 0);
-    assert_int_equal(stage.table.rows[stage.view.process].pid, pid);
+    for (size_t row = 0; row < 2; row++) {
+        pid_t pid = stage.table.rows[row].pid;
+        struct process_row first = stage.table.rows[0];
+        stage.table.rows[0] = stage.table.rows[1];
+        stage.table.rows[1] = first;
+        settle(&stage);
+        assert_int_equal(stage.view.process, 1 - row);
+        assert_int_equal(stage.table.rows[stage.view.process].pid, pid);
+    }
     stage.table.count = 0;
     settle(&stage);
     assert_int_equal(stage.view.process, 0);
@@ -233,8 +260,17 @@ static void columns_sort_and_turn_round(void **state)
     press(&stage, 'N');
     assert_int_equal(stage.view.prefs.sort, COLUMN_PID);
     assert_int_equal(stage.view.prefs.descending, 0);
-    press(&stage, 'N');
+    press(&stage, 'N'); /* again: to be sure, and nothing changes */
+    assert_int_equal(stage.view.prefs.descending, 0);
+    press(&stage, 'I');
     assert_int_equal(stage.view.prefs.descending, 1);
+    press(&stage, '-');
+    assert_int_equal(stage.view.prefs.descending, 1);
+    press(&stage, INPUT_F(6));
+    press(&stage, INPUT_ENTER);
+    assert_int_equal(stage.view.prefs.descending, 1);
+    press(&stage, '+');
+    assert_int_equal(stage.view.prefs.descending, 0);
     press(&stage, INPUT_F(6));
     press(&stage, INPUT_DOWN);
     press(&stage, INPUT_ENTER);
@@ -270,6 +306,8 @@ static void the_mouse_selects_sorts_and_zooms(void **state)
     struct rect table = stage.layout.processes;
     handle(&stage, (struct input){INPUT_CLICK, 2, table.y});
     assert_int_equal(stage.view.prefs.sort, COLUMN_PID);
+    handle(&stage, (struct input){INPUT_CLICK, 2, table.y});
+    assert_int_equal(stage.view.prefs.descending, 1);
     handle(&stage, (struct input){INPUT_CLICK, 2, table.y + 2});
     assert_int_equal(stage.view.focus, FOCUS_PROCESSES);
     assert_int_equal(stage.view.process, 1);
@@ -293,6 +331,7 @@ int main(void)
         cmocka_unit_test(the_ends_of_the_processes_and_their_user),
         cmocka_unit_test(a_filter_is_typed_and_dropped),
         cmocka_unit_test(kill_asks_first_and_only_of_a_selected_process),
+        cmocka_unit_test(down_goes_from_the_gpus_to_the_processes),
         cmocka_unit_test(the_selection_follows_its_process),
         cmocka_unit_test(columns_sort_and_turn_round),
         cmocka_unit_test(setup_changes_and_saves),
