@@ -17,12 +17,14 @@ struct rooftop {
 /* Numbers are read and written with a point, whatever locale the program has chosen. Ends where the
  * variable's scope ends. */
 #define WITH_PLAIN_NUMBERS                                                                         \
-    locale_t handle_locale __attribute__((cleanup(handle_restore_locale))) =                       \
+    locale_t handle_locale __attribute__((unused, cleanup(handle_restore_locale))) =               \
         uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0))
 
 static inline void handle_restore_locale(locale_t *before)
 {
-    freelocale(uselocale(*before));
+    locale_t own = uselocale(*before);
+    if (own != *before)
+        freelocale(own);
 }
 
 /* Of a device that there is; NULL otherwise. */

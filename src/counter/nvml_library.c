@@ -53,7 +53,7 @@ static int fail_to_load(int r, const char *why, struct counter_failure *failure)
     const char *named = secure_getenv(VARIABLE);
     if (named && named[0]) {
         /* The loader begins with the file's name. */
-        snprintf(failure->reason, sizeof(failure->reason), "%s: %.150s%s%.250s", VARIABLE,
+        snprintf(failure->reason, sizeof(failure->reason), "%s: %.100s%s%.250s", VARIABLE,
                  r == -ENOSYS ? named : "", r == -ENOSYS ? ": " : "", why);
         snprintf(failure->advice, sizeof(failure->advice),
                  "unset %s, and the driver's own library is loaded; " REPLAY_ADVICE, VARIABLE);

@@ -152,7 +152,7 @@ static int select_named(const struct counter *counter, char *words, size_t *list
     size_t count = 0;
     char *rest = NULL;
     for (char *word = strtok_r(words, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest)) {
-        size_t device;
+        size_t device = 0;
         int r = find_device(counter, word, &device, failure);
         if (r < 0)
             return r;

@@ -14,6 +14,9 @@ result $? "the header is there"
 readelf -d "$library" | grep -q 'SONAME.*\[librooftop\.so\.[0-9]*\]'
 result $? "its soname has a version"
 
+find "$root" -name rooftop -path '*/bin/*' -exec readelf -d {} \; | grep -q BIND_NOW
+result $? "no relocation of the program can be written while it runs"
+
 # What the header declares, and nothing else.
 sed 's,/\*.*\*/,,' "$SOURCE_ROOT/include/rooftop.h" |
     grep -E '^[a-z].*[ *]rooftop_[a-z_]*\(' | sed 's/.*[ *]\(rooftop_[a-z_]*\)(.*/\1/' | sort -u >declared
