@@ -85,7 +85,8 @@ cp "$scratch/rows" $rows
     echo '|---|---|---|---|---|---|---|'
     ask "SELECT printf('| %s | %s | %.4g | %.4g | %s | %d | %s |', json_extract(value, '\$.ceiling'),
         json_extract(value, '\$.metric'), json_extract(value, '\$.true'), json_extract(value, '\$.counted'),
-        coalesce(printf('%+.2f pt', json_extract(value, '\$.error_points')), printf('%+.2f %%', json_extract(value, '\$.error_percent'))),
+        iif(json_extract(value, '\$.error_points') IS NULL, printf('%+.2f %%', json_extract(value, '\$.error_percent')),
+            printf('%+.2f pt', json_extract(value, '\$.error_points'))),
         json_extract(value, '\$.samples'), ifnull(json_extract(value, '\$.note'), ''))
         FROM verify, json_each(text, '\$.errors') WHERE json_extract(value, '\$.counted') IS NOT NULL"
 } >"$scratch/page"
