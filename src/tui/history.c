@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEVELS = 3, MERGE = 8, LEAST_POINTS = 64, MOST_POINTS = 4096 };
+/* At 10 Hz six full rings reach back 29 hours in 2 MB, and whatever its span, a chart finds a
+ * fourth of a ring's points. */
+enum { LEVELS = 6, MERGE = 4, LEAST_POINTS = 64, MOST_POINTS = 1024 };
 
 /* A gap longer than this many usual steps is shown as one: nothing was known. */
 static const double GAP_STEPS = 3;

@@ -5,7 +5,7 @@
 #include "cmocka_test.h"
 
 /* A hundred samples a level or so. */
-enum { LEVEL_TEST_BYTES = 100 * 1024 };
+enum { LEVEL_TEST_BYTES = 200 * 1024 };
 
 static void add(struct history *history, double time, double compute)
 {
@@ -92,6 +92,21 @@ static void reaches_back_further_than_its_samples(void **state)
     history_free(history);
 }
 
+/* The longest span is full after half a day, with points enough for a chart 200 columns wide. */
+static void the_longest_span_is_seen_at_ten_hertz(void **state)
+{
+    (void)state;
+    enum { HALF_DAY = 12 * 3600, COLUMNS = 200 };
+    struct history *history = filled(2 << 20, 10 * HALF_DAY);
+    float series[COLUMNS];
+    double width = (double)HALF_DAY / COLUMNS;
+    history_series(history, METRIC_COMPUTE_SOL, history_end(history) - HALF_DAY, width, COLUMNS,
+                   series);
+    for (size_t i = 0; i < COLUMNS; i++)
+        assert_float_equal(series[i], 0.495, 0.02);
+    history_free(history);
+}
+
 static void forgets_when_cleared_and_ignores_the_past(void **state)
 {
     (void)state;
@@ -112,6 +127,7 @@ int main(void)
         cmocka_unit_test(a_series_has_means_and_gaps),
         cmocka_unit_test(a_fine_series_has_no_holes),
         cmocka_unit_test(reaches_back_further_than_its_samples),
+        cmocka_unit_test(the_longest_span_is_seen_at_ten_hertz),
         cmocka_unit_test(forgets_when_cleared_and_ignores_the_past),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
