@@ -13,6 +13,18 @@ static double shown_time(const struct draw *draw)
     return draw->view->cursor > 0 ? draw->view->cursor : draw->model->time;
 }
 
+/* Which GPUs are shown, by the numbers of their rows, where not all are. */
+static void part_words(const struct draw *draw, struct strbuf *out)
+{
+    const struct model *model = draw->model;
+    size_t first = draw->layout->first_device, end = draw->layout->end_device;
+    char from[DEVICE_PLACE_SIZE], to[DEVICE_PLACE_SIZE];
+    if (draw->view->zoomed || end == first || model->device_count == end - first)
+        return;
+    strbuf_printf(out, "GPUs %s-%s of %zu  ", device_place(&model->devices[first].device, from),
+                  device_place(&model->devices[end - 1].device, to), model->device_count);
+}
+
 /* What the person must know of the time: the right end of the title. */
 static void status_words(const struct draw *draw, struct strbuf *out)
 {
@@ -26,10 +38,7 @@ static void status_words(const struct draw *draw, struct strbuf *out)
         strbuf_puts(out, "PAUSED  ");
     if (draw->view->cursor > 0)
         strbuf_printf(out, "-%s  ", format_span(model->time - draw->view->cursor, behind));
-    if (!draw->view->zoomed &&
-        model->device_count > draw->layout->end_device - draw->layout->first_device)
-        strbuf_printf(out, "GPUs %zu-%zu of %zu  ", draw->layout->first_device + 1,
-                      draw->layout->end_device, model->device_count);
+    part_words(draw, out);
 }
 
 /* The time of day goes where there is no room for it beside the mode. */

@@ -53,7 +53,7 @@ static bool matches(const struct process_row *row, const char *filter)
     char pid[16];
     snprintf(pid, sizeof(pid), "%d", (int)row->pid);
     return !filter[0] || contains(row->command, filter) || contains(row->user, filter) ||
-           contains(row->container, filter) || strcmp(pid, filter) == 0;
+           contains(row->container, filter) || strncmp(pid, filter, strlen(filter)) == 0;
 }
 
 static int add_process(struct process_table *table, size_t device, const struct process *process,

@@ -1,3 +1,4 @@
+# shellcheck disable=SC2034 # lib.sh reads $setting
 . "$SOURCE_ROOT/tests/tui/lib.sh"
 
 # A live source: the fake NVML, with two processes that really run, the second somebody else's.
@@ -55,6 +56,10 @@ wait_for 'PAUSED +-[0-9]' "Left goes back"
 press End
 wait_without 'PAUSED' "End goes on"
 press F4
+press "${mine%?}"
+wait_without 'held by nobody' "a filter hides what it does not match"
+wait_for "$mine .*sleep 600" "and finds a process by how its number begins"
+press C-u
 press 'sleep 600'
 press Enter
 wait_without 'held by nobody' "only that process is listed"
