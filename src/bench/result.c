@@ -189,17 +189,22 @@ int result_load(struct result *ret, const char *path, char *why, size_t why_size
     if (r < 0)
         return r;
     char reason[320] = "";
-    r = database_identity(database, result_kind.application_id) < 0
-            ? -EBADMSG
-            : read_all(database, ret, reason, sizeof(reason));
-    database_close(database);
-    if (r < 0) {
-        result_free(ret);
-        if (r == -EBADMSG && !reason[0])
-            snprintf(why, why_size, "%s: this is no %s", path, result_kind.name);
-        else
-            snprintf(why, why_size, "%s: %s", path, reason[0] ? reason : strerror(-r));
+    r = database_check(database, &result_kind, path, why, why_size);
+    if (r == 1) {
+        snprintf(why, why_size, "%s: this is no %s", path, result_kind.name);
+        r = -EBADMSG;
     }
+    if (r == 0) {
+        r = read_all(database, ret, reason, sizeof(reason));
+        if (r < 0)
+            snprintf(why, why_size, "%s: %s", path,
+                     reason[0]       ? reason
+                     : r == -EBADMSG ? "the result is damaged"
+                                     : strerror(-r));
+    }
+    database_close(database);
+    if (r < 0)
+        result_free(ret);
     return r;
 }
 

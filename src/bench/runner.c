@@ -53,6 +53,16 @@ static enum runner_result refuse(struct runner *runner, enum runner_result resul
     return result;
 }
 
+static enum runner_result refuse_file(struct runner *runner, int error)
+{
+    return refuse(runner, error == -EBADMSG ? RUNNER_WRONG : RUNNER_FAILED,
+                  error == -EBADMSG ? "name another file with --output"
+                                    : "the trials so far are kept; the same command goes on from "
+                                      "there",
+                  "%s: %s", runner->options->output,
+                  error == -EBADMSG ? "the result is damaged" : strerror(-error));
+}
+
 /* ---- progress ---- */
 
 /* Seconds that the trials from this one on take, by those that have run; NAN before a mode's
@@ -140,9 +150,7 @@ static enum runner_result check_fact(struct runner *runner, enum result_fact fac
         return refuse(runner, RUNNER_WRONG, "name another file with --output, or remove it",
                       "%s: it is of %s", runner->options->output, what);
     int r = before ? 0 : result_set(runner->file, fact, value);
-    if (r < 0)
-        return refuse(runner, RUNNER_FAILED, "", "%s: %s", runner->options->output, strerror(-r));
-    return RUNNER_DONE;
+    return r < 0 ? refuse_file(runner, r) : RUNNER_DONE;
 }
 
 /* A profile may have been measured anew since. */
@@ -164,11 +172,17 @@ static enum runner_result open_result(struct runner *runner)
     int r = result_open(&runner->file, options->output, runner->failure->reason,
                         sizeof(runner->failure->reason));
     if (r < 0)
-        return r == -EBADMSG || r == -EBUSY || file_is_misplaced(r) ? RUNNER_WRONG : RUNNER_FAILED;
+        return r == -EBADMSG || r == -ENOTSUP || r == -EBUSY || file_is_misplaced(r)
+                   ? RUNNER_WRONG
+                   : RUNNER_FAILED;
     const struct device *device = monitor_device(runner->stage.monitor, 0);
     enum runner_result result = check_fact(runner, FACT_JOBS, options->jobs_text, "other jobs");
     if (result == RUNNER_DONE)
         result = check_fact(runner, FACT_GPU_UUID, device->text[DEVICE_UUID], "another GPU");
+    if (result == RUNNER_DONE)
+        result =
+            check_fact(runner, FACT_DRIVER, monitor_counter(runner->stage.monitor)->driver_version,
+                       "another driver");
     if (result == RUNNER_DONE)
         result = check_limits(runner);
     if (result != RUNNER_DONE)
@@ -181,7 +195,6 @@ static enum runner_result open_result(struct runner *runner)
     } facts[] = {
         {FACT_JOBS_NAME, options->jobs_name},
         {FACT_GPU, device->text[DEVICE_NAME]},
-        {FACT_DRIVER, monitor_counter(runner->stage.monitor)->driver_version},
         {FACT_HOST, host},
         {FACT_VERSION, ROOFTOP_VERSION},
         {FACT_COMMAND, options->command},
@@ -190,7 +203,7 @@ static enum runner_result open_result(struct runner *runner)
     for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
         r = result_set(runner->file, facts[i].fact, facts[i].value);
         if (r < 0)
-            return refuse(runner, RUNNER_FAILED, "", "%s: %s", options->output, strerror(-r));
+            return refuse_file(runner, r);
     }
     return RUNNER_DONE;
 }
@@ -221,7 +234,9 @@ static int keep_trial(struct runner *runner)
     if (r == 0)
         r = result_add(runner->file, runner->plan, trial_result(runner->trial),
                        trial_points(runner->trial));
-    if (r == 0)
+    if (r < 0)
+        refuse_file(runner, r);
+    else
         tell_trial(runner);
     return r;
 }
@@ -295,6 +310,8 @@ static enum runner_result run_turns(struct runner *runner)
         if (runner->interrupted)
             return refuse(runner, RUNNER_INTERRUPTED, "the same command goes on from there",
                           "interrupted; the trials so far are in %s", runner->options->output);
+        if (r < 0 && runner->failure->reason[0])
+            return RUNNER_FAILED;
         if (r < 0)
             return refuse(runner, r == -ENODEV ? RUNNER_NO_GPU : RUNNER_FAILED,
                           "the trials so far are kept; the same command goes on from there", "%s",
@@ -314,19 +331,22 @@ static int watch(struct runner *runner)
     return r < 0 ? r : loop_timer_set(runner->tick, TICK, TICK);
 }
 
-static int make_folder(struct runner *runner)
+static enum runner_result make_folder(struct runner *runner)
 {
     char mark[sizeof(runner->folder) + 16];
     const char *parent = secure_getenv("TMPDIR");
-    snprintf(runner->folder, sizeof(runner->folder), "%s/rooftop-bench-XXXXXX",
-             parent && parent[0] ? parent : "/tmp");
+    if (!parent || !parent[0])
+        parent = "/tmp";
+    snprintf(runner->folder, sizeof(runner->folder), "%s/rooftop-bench-XXXXXX", parent);
     if (!mkdtemp(runner->folder)) {
         runner->folder[0] = '\0';
-        return -errno;
+        return refuse(runner, RUNNER_FAILED, "set TMPDIR to a folder that can be written",
+                      "a folder in %s: %s", parent, strerror(errno));
     }
     /* Every job has it, and nobody else. */
     snprintf(mark, sizeof(mark), "ROOFTOP_GO=%s/", runner->folder);
-    return guard_start(&runner->guard, mark);
+    int r = guard_start(&runner->guard, mark);
+    return r < 0 ? refuse(runner, RUNNER_FAILED, "", "%s", strerror(-r)) : RUNNER_DONE;
 }
 
 static void end(struct runner *runner)
@@ -341,21 +361,31 @@ static void end(struct runner *runner)
     guard_end(&runner->guard);
 }
 
+static enum runner_result open_stage(struct runner *runner)
+{
+    const struct runner_options *options = runner->options;
+    switch (stage_open(&runner->stage, options->source, options->gpu, options->clock,
+                       options->beside, runner->failure)) {
+    case 0:
+        return RUNNER_DONE;
+    case -EINVAL:
+        return RUNNER_WRONG;
+    case -EBUSY:
+        return RUNNER_FAILED;
+    default:
+        return RUNNER_NO_GPU;
+    }
+}
+
 enum runner_result runner_run(const struct runner_options *options, struct counter_failure *failure)
 {
     *failure = (struct counter_failure){0};
     struct runner runner = {.options = options, .plan = options->plan, .failure = failure};
     int r = watch(&runner);
-    if (r == 0)
-        r = make_folder(&runner);
-    enum runner_result result = RUNNER_DONE;
-    if (r < 0)
-        result = refuse(&runner, RUNNER_FAILED, "", "%s", strerror(-r));
-    else
-        r = stage_open(&runner.stage, options->source, options->gpu, options->clock,
-                       options->beside, failure);
-    if (result == RUNNER_DONE && r < 0)
-        result = r == -EINVAL ? RUNNER_WRONG : r == -EBUSY ? RUNNER_FAILED : RUNNER_NO_GPU;
+    enum runner_result result =
+        r < 0 ? refuse(&runner, RUNNER_FAILED, "", "%s", strerror(-r)) : make_folder(&runner);
+    if (result == RUNNER_DONE)
+        result = open_stage(&runner);
     if (result == RUNNER_DONE)
         result = open_result(&runner);
     if (result == RUNNER_DONE)

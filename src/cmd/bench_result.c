@@ -10,7 +10,7 @@ static int load(const struct command *command, const char *path, struct bench_re
     *ret = (struct bench_result){0};
     int r = result_load(&ret->result, path, why, sizeof(why));
     if (r < 0)
-        return r == -ENOENT || r == -EBADMSG || r == -EISDIR || r == -EINVAL
+        return r == -ENOENT || r == -EBADMSG || r == -EISDIR || r == -EINVAL || r == -ENOTSUP
                    ? usage_error(command, "%s", why)
                    : run_error(command, "%s", why);
     r = bench_summarize(&ret->result.plan, &ret->result.trials, &ret->summary);

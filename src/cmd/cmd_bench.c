@@ -138,17 +138,18 @@ static int bench(const struct command *command, const struct settings *settings,
 static char *read_text(const char *path, size_t *ret_length)
 {
     FILE *file = fopen(path, "re");
-    char *text = file ? calloc(1, MOST_JOBS_BYTES + 1) : NULL;
-    *ret_length = text ? fread(text, 1, MOST_JOBS_BYTES, file) : 0;
-    if (text && ferror(file)) {
-        int error = errno;
-        free(text);
-        text = NULL;
-        errno = error;
-    }
+    char *text = file ? malloc(MOST_JOBS_BYTES + 1) : NULL;
+    *ret_length = text ? fread(text, 1, MOST_JOBS_BYTES + 1, file) : 0;
+    int error = !text ? errno : ferror(file) ? errno : *ret_length > MOST_JOBS_BYTES ? EFBIG : 0;
     if (file)
         fclose(file);
-    return text;
+    if (error == 0) {
+        text[*ret_length] = '\0';
+        return text;
+    }
+    free(text);
+    errno = error;
+    return NULL;
 }
 
 static int run(const struct command *command, int argc, char **argv)

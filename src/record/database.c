@@ -11,6 +11,7 @@
 #include "base/strbuf.h"
 
 enum {
+    VERSION = 1, /* of the stores and results; recordings have their own */
     /* A recorder that could not commit tries again each second, and lets nobody in meanwhile. */
     READER_PATIENCE_MS = 1500,
     WRITER_PATIENCE_MS = 200,
@@ -262,13 +263,41 @@ static int ask_number(sqlite3 *database, const char *sql, int *ret)
     return database_error(code);
 }
 
-int database_identity(sqlite3 *database, int application_id)
+static int identify(sqlite3 *database, const struct database_kind *kind)
 {
-    int id = -1;
+    int id = -1, version = 0;
     int r = ask_number(database, "PRAGMA application_id", &id);
+    if (r == 0)
+        r = ask_number(database, "PRAGMA user_version", &version);
     if (r < 0)
         return r;
-    return id == application_id ? 0 : id == 0 ? 1 : -EBADMSG;
+    if (id != kind->application_id)
+        return id == 0 ? 1 : -EBADMSG;
+    return version <= VERSION ? 0 : -ENOTSUP;
+}
+
+static int refuse(int error, sqlite3 *database, const struct database_kind *kind, const char *path,
+                  char *why, size_t why_size)
+{
+    if ((sqlite3_errcode(database) & 0xff) == SQLITE_CORRUPT)
+        snprintf(why, why_size, "%s: the file is damaged", path);
+    else if (error == -EBADMSG)
+        snprintf(why, why_size, "%s: this is no %s", path, kind->name);
+    else if (error == -ENOTSUP)
+        snprintf(why, why_size,
+                 "%s: a newer rooftop has written it, in a format that this one "
+                 "does not know",
+                 path);
+    else
+        snprintf(why, why_size, "%s: %s", path, sqlite3_errmsg(database));
+    return error;
+}
+
+int database_check(sqlite3 *database, const struct database_kind *kind, const char *path, char *why,
+                   size_t why_size)
+{
+    int r = identify(database, kind);
+    return r < 0 ? refuse(r, database, kind, path, why, why_size) : r;
 }
 
 /* 1 where the schema is to be run, 0 where it has been, or −errno. */
@@ -276,7 +305,7 @@ static int wants_schema(sqlite3 *database, const struct database_kind *kind)
 {
     char sql[128];
     int tables = 0, own = 0;
-    int r = database_identity(database, kind->application_id);
+    int r = identify(database, kind);
     if (r != 1)
         return r;
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_master WHERE name = '%s'",
@@ -291,8 +320,8 @@ static int run_schema(sqlite3 *database, const struct database_kind *kind)
 {
     struct strbuf sql = {0};
     strbuf_printf(
-        &sql, "BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = 1; COMMIT;",
-        kind->schema, kind->application_id);
+        &sql, "BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;",
+        kind->schema, kind->application_id, VERSION);
     int code =
         strbuf_failed(&sql) ? SQLITE_NOMEM : sqlite3_exec(database, sql.text, NULL, NULL, NULL);
     strbuf_free(&sql);
@@ -316,10 +345,7 @@ int database_open_to_add(sqlite3 **ret, const char *path, const struct database_
     if (r == 1)
         r = run_schema(database, kind);
     if (r < 0) {
-        if (r == -EBADMSG)
-            snprintf(why, why_size, "%s: this is no %s", path, kind->name);
-        else
-            snprintf(why, why_size, "%s: %s", path, sqlite3_errmsg(database));
+        refuse(r, database, kind, path, why, why_size);
         database_close(database);
         return r;
     }

@@ -14,10 +14,6 @@ int database_error(int code);
  * Returns 0 or −errno, with `why` filled. */
 MUST_CHECK int database_open_to_read(sqlite3 **ret, const char *path, char *why, size_t why_size);
 
-/* Whose file it is: 0 where its application_id is this one, 1 where it has none, -EBADMSG another
- * program's, other −errno. */
-int database_identity(sqlite3 *database, int application_id);
-
 /* What a file that is added to over time holds. */
 struct database_kind {
     const char *name; /* "store of ceilings" */
@@ -26,6 +22,11 @@ struct database_kind {
     const char
         *old_table; /* NULL, or one that marks a file from before it had the application_id */
 };
+
+/* Returns 0 where the file is of that kind and no newer than this program, 1 where it does not say,
+ * or −errno with `why` filled. */
+MUST_CHECK int database_check(sqlite3 *database, const struct database_kind *kind, const char *path,
+                              char *why, size_t why_size);
 
 /* Opens a file of that kind to add to it, and makes it where there is none or an empty one; another
  * program's stays as it is. Returns 0 or −errno, with `why` filled. */

@@ -55,9 +55,8 @@ int ceiling_store_open_to_read(struct ceiling_store **ret, const char *path, cha
     int r = database_open_to_read(&database, path, why, why_size);
     if (r < 0)
         return r;
-    r = database_identity(database, store_kind.application_id);
+    r = database_check(database, &store_kind, path, why, why_size);
     if (r < 0) {
-        snprintf(why, why_size, "%s: this is no %s", path, store_kind.name);
         database_close(database);
         return r;
     }

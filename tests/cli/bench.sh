@@ -75,6 +75,32 @@ result $? 'there are as many trials as before'
 sed 's/0.05/0.06/' good.ini >other.ini
 expect_exit 2 'other jobs into the same result' "$ROOFTOP" bench -o good.bench other.ini
 expect_text err 'good.bench: it is of other jobs' 'are refused'
+printf 'gpu h200\nprocesses compute\nnvmlSystemGetDriverVersion -> 0 "590.10"\n' >script
+expect_exit 2 'another driver' "$ROOFTOP" bench good.ini
+expect_text err 'good.bench: it is of another driver' 'is refused'
+printf 'gpu h200\nprocesses compute\n' >script
+cp good.bench newer.bench
+sqlite3 newer.bench 'PRAGMA user_version = 2'
+for command in "bench -o newer.bench good.ini" "report newer.bench"; do
+    # shellcheck disable=SC2086
+    expect_exit 2 "a result of a newer rooftop: $command" "$ROOFTOP" $command
+    expect_text err 'newer.bench: a newer rooftop has written it' 'is left to that'
+done
+[ "$(sqlite3 newer.bench 'PRAGMA user_version')" -eq 2 ]
+result $? 'and stays as it is'
+cp good.bench damaged.bench
+page=$(sqlite3 good.bench "SELECT 4096 * (rootpage - 1) FROM sqlite_master WHERE name = 'fact'")
+dd if=/dev/zero of=damaged.bench bs=1 seek="$page" count=4096 conv=notrunc 2>/dev/null
+for command in "bench -o damaged.bench good.ini" "report damaged.bench"; do
+    # shellcheck disable=SC2086
+    expect_exit 2 "a damaged result: $command" "$ROOFTOP" $command
+    expect_text err 'damaged.bench: the (result|file) is damaged' 'is named'
+done
+TMPDIR=/not/there expect_exit 1 'no place for the barrier' "$ROOFTOP" bench -o none.bench good.ini
+expect_text err 'a folder in /not/there: No such file' 'is named'
+{ cat good.ini; yes '# more' | head -c 1048576; } >long.ini
+expect_exit 2 'a file of jobs of a megabyte' "$ROOFTOP" bench --dry-run long.ini
+expect_text err 'long.ini: File too large' 'is not cut short'
 
 # Bursts of CUPTI's counters tell the clock.
 printf '[bench]\nmodes = exclusive\nrepeats = 1\nsettle = 1s\n[a]\ncommand = sleep 1.5\n' >clock.ini
