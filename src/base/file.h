@@ -24,3 +24,6 @@ MUST_CHECK int file_replace(const char *path, const struct strbuf *text);
 /* Makes the folders above the file that are missing; where that fails, opening the file does too
  * and tells why. */
 void file_make_folders(const char *path);
+
+/* Removes the files of the folder but those whose name begins with a dot. */
+void file_empty_folder(const char *path);

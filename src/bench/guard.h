@@ -11,8 +11,8 @@ struct guard {
     int alive; /* closed when this process ends, however it does */
 };
 
-/* Starts a process that outlives this one and then kills all processes whose environment holds
- * `mark`. Returns 0 or −errno. */
-MUST_CHECK int guard_start(struct guard *ret, const char *mark);
+/* Starts a process that outlives this one, and then kills all processes in whose environment
+ * ROOFTOP_GO names a file of the folder, and removes that. Returns 0 or −errno. */
+MUST_CHECK int guard_start(struct guard *ret, const char *folder);
 /* Nothing is left to be killed. */
 void guard_end(struct guard *guard);

@@ -1,6 +1,5 @@
 #include "bench/runner.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -210,17 +209,6 @@ static enum runner_result open_result(struct runner *runner)
 
 /* ---- trials ---- */
 
-static void empty_folder(const char *path)
-{
-    DIR *folder = opendir(path);
-    struct dirent *entry;
-    while (folder && (entry = readdir(folder)))
-        if (entry->d_name[0] != '.')
-            unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder)
-        closedir(folder);
-}
-
 static int keep_trial(struct runner *runner)
 {
     char watts[32];
@@ -253,7 +241,7 @@ static int run_trial(struct runner *runner, struct bench_turn turn, const struct
         .mps = place->mps,
         .memory_bytes = runner->stage.memory_bytes,
     };
-    empty_folder(runner->folder);
+    file_empty_folder(runner->folder);
     runner->estimate = estimate(runner);
     int r = trial_begin(&runner->trial, &config);
     if (r == 0)
@@ -333,7 +321,6 @@ static int watch(struct runner *runner)
 
 static enum runner_result make_folder(struct runner *runner)
 {
-    char mark[sizeof(runner->folder) + 16];
     const char *parent = secure_getenv("TMPDIR");
     if (!parent || !parent[0])
         parent = "/tmp";
@@ -343,16 +330,14 @@ static enum runner_result make_folder(struct runner *runner)
         return refuse(runner, RUNNER_FAILED, "set TMPDIR to a folder that can be written",
                       "a folder in %s: %s", parent, strerror(errno));
     }
-    /* Every job has it, and nobody else. */
-    snprintf(mark, sizeof(mark), "ROOFTOP_GO=%s/", runner->folder);
-    int r = guard_start(&runner->guard, mark);
+    int r = guard_start(&runner->guard, runner->folder);
     return r < 0 ? refuse(runner, RUNNER_FAILED, "", "%s", strerror(-r)) : RUNNER_DONE;
 }
 
 static void end(struct runner *runner)
 {
     if (runner->folder[0]) {
-        empty_folder(runner->folder);
+        file_empty_folder(runner->folder);
         rmdir(runner->folder);
     }
     result_close(runner->file);

@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -57,19 +56,6 @@ static bool end_process(pid_t pid, double patience)
         return true;
     kill(pid, SIGKILL);
     return await_end(pid, KILL_PATIENCE);
-}
-
-/* What a daemon leaves in its pipe folder, where it does not clean up: sockets, locks, its PID. */
-static void clear_pipe_folder(const struct mps *mps)
-{
-    DIR *folder = opendir(mps->pipe);
-    if (!folder)
-        return;
-    struct dirent *entry;
-    while ((entry = readdir(folder)))
-        if (entry->d_name[0] != '.')
-            unlinkat(dirfd(folder), entry->d_name, 0);
-    closedir(folder);
 }
 
 static void keep_old_logs(const struct mps *mps)
@@ -201,7 +187,8 @@ static bool fits(const struct mps *mps, const struct mps_view *view)
 
 static int start_anew(struct mps *mps, bool partitions, struct counter_failure *failure)
 {
-    clear_pipe_folder(mps);
+    /* What a daemon leaves there, where it does not clean up: sockets, locks, its PID. */
+    file_empty_folder(mps->pipe);
     keep_old_logs(mps);
     int r = launch(mps, partitions, failure);
     return r < 0 ? r : await_ready(mps, failure);
@@ -265,7 +252,7 @@ int mps_stop(struct mps *mps)
     struct mps_view view;
     mps_look(mps, &view);
     if (view.daemon == 0) {
-        clear_pipe_folder(mps);
+        file_empty_folder(mps->pipe);
         return 0;
     }
     for (size_t i = 0; i < view.client_count; i++) {
@@ -282,6 +269,6 @@ int mps_stop(struct mps *mps)
         ended = end_process(view.servers[i].pid, QUIT_PATIENCE) && ended;
     if (!ended)
         return -EBUSY;
-    clear_pipe_folder(mps);
+    file_empty_folder(mps->pipe);
     return 0;
 }

@@ -200,6 +200,8 @@ all_gone() {
 }
 await all_gone
 result $? 'a bench that is killed leaves no job behind, nor what that has started'
+await sh -c '! ls -d rooftop-bench-* 2>/dev/null'
+result $? 'nor its folder'
 query killed.bench 'SELECT count(*) FROM trial'
 expect_text out '^1$' 'the trial before is kept'
 touch free
