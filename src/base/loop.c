@@ -202,8 +202,16 @@ static int divert(int number)
     return sigaction(number, &action, NULL) < 0 ? -errno : 0;
 }
 
+bool loop_ignores_hangup(void)
+{
+    struct sigaction action;
+    return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 int loop_add_signal(struct loop *loop, int signal, loop_signal_handler handler, void *context)
 {
+    if (signal == SIGHUP && loop_ignores_hangup())
+        return 0;
     sigaddset(&loop->signals, signal);
     int r = -pthread_sigmask(SIG_BLOCK, &loop->signals, NULL);
     if (r == 0)

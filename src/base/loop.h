@@ -2,6 +2,7 @@
  * A handler may add and remove any of them, itself included. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/util.h"
@@ -27,8 +28,12 @@ MUST_CHECK int loop_add_timer(struct loop *loop, struct loop_timer **ret, loop_h
 /* First after `delay` seconds, then each `interval` seconds (0: once). A delay of 0 disarms it. */
 int loop_timer_set(struct loop_timer *timer, double delay, double interval);
 
+/* Started by nohup, or the like. */
+bool loop_ignores_hangup(void);
+
 /* Blocks the signal for this thread, and so for those that it starts later. Where another thread
- * does not block it, it is passed on to this one. */
+ * does not block it, it is passed on to this one. A SIGHUP that is ignored stays ignored, also by
+ * programs that are started. */
 MUST_CHECK int loop_add_signal(struct loop *loop, int signal, loop_signal_handler handler,
                                void *context);
 

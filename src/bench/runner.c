@@ -236,6 +236,7 @@ static int run_trial(struct runner *runner, struct bench_turn turn, const struct
         .turn = turn,
         .loop = runner->loop,
         .monitor = runner->stage.monitor,
+        .run = runner->stage.folder,
         .folder = runner->folder,
         .devices = place->devices,
         .mps = place->mps,

@@ -52,25 +52,26 @@ static void go_path(const struct trial *trial, char *ret, size_t size)
 /* A client of MPS is taken from its server first. */
 static void signal_member(const struct member *member, int signal)
 {
-    struct process_tree tree;
-    process_read_tree(member->child.pid, &tree);
-    if (tree.count < PROCESS_TREE_SIZE)
-        tree.pids[tree.count++] = member->child.pid;
+    struct process_tree tree = {0};
+    process_read_tree(member->child.pid, member->trial->config.run, &tree);
+    process_tree_add(&tree, member->child.pid);
     const struct job job = {.pid = member->child.pid};
     job_signal(&job, &tree, member->trial->config.mps, signal);
+    process_tree_free(&tree);
 }
 
 /* What jobs have left behind outside their process groups: it would be on the GPU when the next
  * ones are measured. Orphans are this program's children. */
 static void kill_strays(const struct trial *trial)
 {
-    struct process_tree tree;
-    process_read_tree(getpid(), &tree);
+    struct process_tree tree = {0};
+    process_read_tree(getpid(), trial->config.run, &tree);
     for (size_t i = 0; i < tree.count; i++)
         if (!process_tree_has(&trial->before, tree.pids[i])) {
             kill(tree.pids[i], SIGKILL);
             waitpid(tree.pids[i], NULL, WNOHANG);
         }
+    process_tree_free(&tree);
 }
 
 /* ---- the barrier ---- */
@@ -417,7 +418,7 @@ int trial_begin(struct trial **ret, const struct trial_config *config)
     trial->rest_begin = clock_realtime();
     enter_phase(trial, PHASE_REST);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    process_read_tree(getpid(), &trial->before);
+    process_read_tree(getpid(), config->run, &trial->before);
     int r = make_members(trial);
     if (r == 0)
         r = watch(trial);
@@ -453,6 +454,7 @@ void trial_end(struct trial *trial)
     }
     moments_free(&trial->moments);
     free(trial->points.points);
+    process_tree_free(&trial->before);
     free(trial->windows);
     free(trial->result.runs);
     free(trial->members);

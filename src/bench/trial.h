@@ -15,6 +15,7 @@ struct trial_config {
     struct bench_turn turn;
     struct loop *loop;
     struct monitor *monitor;    /* its first device is the GPU */
+    const char *run;            /* the folder of this host's sharing */
     const char *folder;         /* empty, for the files by which jobs are held */
     const char *const *devices; /* for each job the UUID of what it runs on */
     const struct mps *mps;      /* that the jobs are clients of, or NULL */

@@ -12,14 +12,10 @@ enum { STRIKES = 3 };
 static void find_processes(const struct member *member, const struct process_list *processes,
                            struct process_tree *ret)
 {
-    ret->count = 0;
     for (size_t i = 0; i < processes->count; i++)
         if (getpgid(processes->process[i].pid) == member->child.pid)
-            ret->pids[ret->count++] = processes->process[i].pid;
+            process_tree_add(ret, processes->process[i].pid);
 }
-
-_Static_assert((int)PROCESS_LIST_CAPACITY <= (int)PROCESS_TREE_SIZE,
-               "all of a list fit into a tree");
 
 static void look_at_memory(struct member *member, const struct process_list *processes,
                            const struct process_tree *tree)
@@ -68,15 +64,14 @@ static void look_at_limits(struct member *member, const struct process_list *pro
 
 static void look_at_member(struct member *member, const struct process_list *processes)
 {
-    struct process_tree tree;
+    struct process_tree tree = {0};
     find_processes(member, processes, &tree);
     look_at_memory(member, processes, &tree);
-    if (member->outside || !processes->known)
-        return;
-    if (member->trial->config.mps)
+    if (!member->outside && processes->known && member->trial->config.mps)
         look_at_limits(member, processes, &tree);
-    else
+    else if (!member->outside && processes->known)
         look_for_clients(member, processes, &tree);
+    process_tree_free(&tree);
 }
 
 int trial_take_frame(struct trial *trial)

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,6 +47,8 @@ static void hold_closed_streams(void)
 int main(int argc, char **argv)
 {
     hold_closed_streams();
+    /* Whoever starts it may ignore this, and the end of a child would then be lost. */
+    signal(SIGCHLD, SIG_DFL);
     setlocale(LC_ALL, "");
     setlocale(LC_NUMERIC, "C");
     const char *name = argc > 1 ? argv[1] : "top";

@@ -34,6 +34,14 @@ static int parse_digits(const char *text, unsigned long long *ret)
     return 0;
 }
 
+/* The number that is the field of so many fields behind the name, or 0. */
+static unsigned long long number_behind(const char *name_end, int count)
+{
+    const char *field = skip_fields(name_end, count);
+    unsigned long long number;
+    return field && parse_digits(field, &number) == 0 ? number : 0;
+}
+
 int proc_parse_stat(const char *stat, struct proc_identity *ret)
 {
     /* The name is in parentheses and may hold some itself. */
@@ -54,6 +62,8 @@ int proc_parse_stat(const char *stat, struct proc_identity *ret)
         .parent = (pid_t)parent_pid,
         .group = (pid_t)group_pid,
         .state = close[2],
+        .threads = (unsigned)number_behind(close + 2, 17),
+        .stack = number_behind(close + 2, 25),
     };
     memcpy(ret->comm, open + 1, length);
     return 0;

@@ -13,18 +13,21 @@ enum { PROC_COMM_SIZE = 64 }; /* kernel threads have longer names than processes
 struct proc_identity {
     unsigned long long start_ticks; /* since boot */
     pid_t parent;
-    pid_t group;               /* the process group */
-    char state;                /* 'R', 'S', 'Z' and so on */
+    pid_t group; /* the process group */
+    char state;  /* 'R', 'S', 'Z' and so on: of its first thread */
+    unsigned threads;
+    unsigned long long stack;  /* where it begins, which exec() changes; 0: not to be seen */
     char comm[PROC_COMM_SIZE]; /* as the process has it: it may hold anything but NUL */
 };
 
 /* From "stat". Returns 0 or -EINVAL. */
 MUST_CHECK int proc_parse_stat(const char *stat, struct proc_identity *ret);
 
-/* A zombie, or dead: it only waits for its parent. */
+/* A zombie, or dead: it only waits for its parent. The first thread may have ended before others.
+ */
 static inline bool proc_has_ended(const struct proc_identity *identity)
 {
-    return identity->state == 'Z' || identity->state == 'X';
+    return (identity->state == 'Z' || identity->state == 'X') && identity->threads <= 1;
 }
 
 /* The effective user, from "status". Returns 0 or -EINVAL. */

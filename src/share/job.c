@@ -104,36 +104,56 @@ void job_end(struct job *job)
     *job = (struct job){0};
 }
 
-/* Reads the mask SigCgt of /proc/PID/status. */
-static bool catches(pid_t pid, int signal)
+/* Reads the masks of /proc/PID/status: a signal that is blocked may be waited for. */
+static bool dies_of(pid_t pid, int signal)
 {
+    static const char *const masks[] = {"\nSigBlk:", "\nSigIgn:", "\nSigCgt:"};
     char path[64], status[4096];
     snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
     if (file_read(path, status, sizeof(status)) <= 0)
-        return false;
-    const char *line = strstr(status, "\nSigCgt:");
-    return line && (strtoull(line + 8, NULL, 16) >> (signal - 1) & 1);
+        return true;
+    for (size_t i = 0; i < ARRAY_SIZE(masks); i++) {
+        const char *line = strstr(status, masks[i]);
+        if (line && strtoull(line + strlen(masks[i]), NULL, 16) >> (signal - 1) & 1)
+            return false;
+    }
+    return true;
 }
 
-void job_signal(const struct job *job, const struct process_tree *tree, const struct mps *mps,
-                int signal)
+/* To the process group, and to those of the tree that have left it where `tree` is given. */
+static void send(const struct job *job, const struct process_tree *tree, int signal)
+{
+    if (job->pid > 0)
+        kill(-job->pid, signal);
+    for (size_t i = 0; tree && i < tree->count; i++)
+        if (getpgid(tree->pids[i]) != job->pid)
+            kill(tree->pids[i], signal);
+}
+
+static void take_from_mps(const struct job *job, const struct process_tree *tree, bool all,
+                          const struct mps *mps, int signal)
 {
     struct mps_view view = {0};
     if (mps)
         mps_look(mps, &view);
     for (size_t i = 0; i < view.client_count; i++) {
         pid_t client = view.clients[i].pid;
-        if (process_tree_has(tree, client) && !catches(client, signal))
+        if (process_tree_has(tree, client) && (all || getpgid(client) == job->pid) &&
+            (signal == SIGKILL || dies_of(client, signal)))
             mps_terminate(mps, client);
     }
-    if (job->pid > 0)
-        kill(-job->pid, signal);
 }
 
-void job_kill(const struct job *job, const struct process_tree *tree)
+void job_signal(const struct job *job, const struct process_tree *tree, const struct mps *mps,
+                int signal)
 {
-    if (job->pid > 0)
-        kill(-job->pid, SIGKILL);
-    for (size_t i = 0; i < tree->count; i++)
-        kill(tree->pids[i], SIGKILL);
+    take_from_mps(job, tree, false, mps, signal);
+    send(job, NULL, signal);
+}
+
+void job_end_all(const struct job *job, const struct process_tree *tree, const struct mps *mps,
+                 int signal)
+{
+    take_from_mps(job, tree, true, mps, signal);
+    send(job, tree, signal);
 }

@@ -23,13 +23,16 @@ enum { JOB_EXIT_CANNOT_RUN = 126, JOB_EXIT_NOT_FOUND = 127, JOB_EXIT_SIGNAL = 12
 MUST_CHECK int job_start(struct job *job, const char *const *argv, const char *const *changes,
                          struct slot_table *slots, uint64_t lease);
 
-/* Passes a signal on. A program that does not catch it is first taken from its MPS server, since
- * one that is killed while it works leaves the server in no defined state. `mps` may be NULL. */
+/* Passes a signal on to the process group. A program that would die of it is first taken from its
+ * MPS server, since one that is killed while it works leaves the server in no defined state. `mps`
+ * may be NULL. */
 void job_signal(const struct job *job, const struct process_tree *tree, const struct mps *mps,
                 int signal);
 
-/* For all that is left of a job. */
-void job_kill(const struct job *job, const struct process_tree *tree);
+/* The same for all that is left of a job, whatever process groups it has made: SIGTERM or SIGKILL.
+ */
+void job_end_all(const struct job *job, const struct process_tree *tree, const struct mps *mps,
+                 int signal);
 
 /* Gives the terminal back. */
 void job_end(struct job *job);

@@ -1,6 +1,7 @@
 #include "share/mps.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -138,16 +139,38 @@ static bool is_mps_process(pid_t pid)
            strncmp(identity.comm, COMM, sizeof(COMM) - 1) == 0;
 }
 
-pid_t mps_daemon_pid(const struct mps *mps)
+/* The daemon of a pipe folder, or 0. */
+static pid_t read_daemon(const char *pipe)
 {
-    char path[sizeof(mps->pipe) + 40], text[32];
-    snprintf(path, sizeof(path), "%s/%s.pid", mps->pipe, PROGRAM);
+    char path[512], text[32];
+    snprintf(path, sizeof(path), "%s/%s.pid", pipe, PROGRAM);
     uint64_t pid;
     const char *rest = text;
     if (file_read(path, text, sizeof(text)) <= 0 || !mps_next_number(&rest, &pid) || pid < 2 ||
         pid > INT_MAX)
         return 0;
     return is_mps_process((pid_t)pid) ? (pid_t)pid : 0;
+}
+
+pid_t mps_daemon_pid(const struct mps *mps)
+{
+    return read_daemon(mps->pipe);
+}
+
+bool mps_is_daemon(const char *run, pid_t pid)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/mps", run);
+    DIR *gpus = opendir(path);
+    struct dirent *entry;
+    bool found = false;
+    while (gpus && !found && (entry = readdir(gpus))) {
+        snprintf(path, sizeof(path), "%s/mps/%.95s/pipe", run, entry->d_name);
+        found = entry->d_name[0] != '.' && read_daemon(path) == pid;
+    }
+    if (gpus)
+        closedir(gpus);
+    return found;
 }
 
 int mps_ask(const struct mps *mps, const char *command, struct strbuf *answer)

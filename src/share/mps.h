@@ -92,6 +92,8 @@ MUST_CHECK int mps_ask(const struct mps *mps, const char *command, struct strbuf
 
 /* The daemon of the pid file, where it is one; 0 otherwise. */
 pid_t mps_daemon_pid(const struct mps *mps);
+/* It is the daemon of a GPU, of those below the run folder. */
+bool mps_is_daemon(const char *run, pid_t pid);
 void mps_look(const struct mps *mps, struct mps_view *ret);
 bool mps_has_client(const struct mps_view *view, pid_t pid);
 bool mps_has_fault(const struct mps_view *view);

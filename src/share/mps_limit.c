@@ -7,12 +7,12 @@
 
 typedef bool says_function(const char *answer, const struct mps_limits *limits);
 
-/* It may round down. */
+/* It may round down, and it answers with one decimal. */
 static bool says_percent(const char *answer, const struct mps_limits *limits)
 {
     double said;
     return sscanf(answer, "%lf", &said) == 1 && said >= limits->sm_percent - 1 &&
-           said <= limits->sm_percent + 0.01;
+           said <= limits->sm_percent + 0.051;
 }
 
 /* It answers in whole GiB, rounded down, where it is one or more. */
@@ -52,7 +52,7 @@ static int set_limits(const struct mps *mps, const struct mps_limits *limits, pi
         snprintf(whose, sizeof(whose), " %d", (int)server);
     int r = 0;
     if (!mps->has_partitions) {
-        snprintf(order, sizeof(order), "set_%sactive_thread_percentage%s %g", kind, whose,
+        snprintf(order, sizeof(order), "set_%sactive_thread_percentage%s %.9g", kind, whose,
                  limits->sm_percent);
         snprintf(question, sizeof(question), "get_%sactive_thread_percentage%s", kind, whose);
         r = set(mps, "SM limit", order, question, says_percent, limits, failure);

@@ -3,17 +3,21 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "counter/cupti/helper.h"
 #include "jobs/describe.h"
 #include "jobs/proc.h"
+#include "share/mps.h"
 
 /* A process' name in /proc holds 15 characters; MPS' daemon and server share these. */
 static const char MPS_COMM[] = "nvidia-cuda-mps";
-enum { ALL_PROCESSES = 32768, DEEPEST = 64 };
+enum { DEEPEST = 1 << 16 };
 
 static bool read_living(pid_t pid, struct proc_identity *ret)
 {
@@ -73,57 +77,136 @@ static bool look_for_group(void *context, pid_t pid, const struct proc_identity 
 bool process_group_lives(struct process_id leader)
 {
     struct group_search search = {.leader = leader};
-    if (leader.pid > 0)
+    /* No process gets the number of a group that lives. */
+    unsigned long long now = leader.pid > 0 ? process_identify(leader.pid).start : 0;
+    if (leader.pid > 0 && (now == 0 || now == leader.start))
         each_process(look_for_group, &search);
     return search.found;
 }
 
-struct census {
-    size_t count;
-    struct {
-        pid_t pid, parent;
-        bool apart;
-    } one[ALL_PROCESSES];
+/* Its place in the tree that is being read. */
+enum place { UNKNOWN, INSIDE, OUTSIDE };
+
+struct counted {
+    pid_t pid, parent;
+    enum place place;
 };
+
+/* All processes of this host. */
+struct census {
+    const char *run;
+    size_t count, capacity;
+    struct counted *all;
+};
+
+/* The program behind the process is this one. */
+static bool is_this_program(pid_t pid)
+{
+    char path[64];
+    struct stat theirs, ours;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    return stat(path, &theirs) == 0 && stat("/proc/self/exe", &ours) == 0 &&
+           theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+}
+
+static bool is_apart(const char *run, pid_t pid, const struct proc_identity *identity)
+{
+    return (strncmp(identity->comm, MPS_COMM, sizeof(MPS_COMM) - 1) == 0 &&
+            mps_is_daemon(run, pid)) ||
+           (identity->parent == getpid() && strcmp(identity->comm, CUPTI_HELPER_NAME) == 0 &&
+            is_this_program(pid));
+}
 
 static bool count_process(void *context, pid_t pid, const struct proc_identity *identity)
 {
     struct census *census = context;
-    census->one[census->count].pid = pid;
-    census->one[census->count].parent = identity->parent;
-    census->one[census->count].apart =
-        strncmp(identity->comm, MPS_COMM, sizeof(MPS_COMM) - 1) == 0 ||
-        (identity->parent == getpid() && strcmp(identity->comm, CUPTI_HELPER_NAME) == 0);
-    return ++census->count < ALL_PROCESSES;
+    if (census->count == census->capacity) {
+        size_t capacity = census->capacity ? 2 * census->capacity : 1024;
+        struct counted *all = realloc(census->all, capacity * sizeof(*all));
+        if (!all)
+            return false;
+        census->all = all;
+        census->capacity = capacity;
+    }
+    census->all[census->count++] = (struct counted){
+        .pid = pid,
+        .parent = identity->parent,
+        .place = is_apart(census->run, pid, identity) ? OUTSIDE : UNKNOWN,
+    };
+    return true;
 }
 
-void process_read_tree(pid_t root, struct process_tree *ret)
+static int by_pid(const void *a, const void *b)
 {
-    ret->count = 0;
-    struct census *census = calloc(1, sizeof(*census));
-    if (!census)
+    const pid_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+_Static_assert(offsetof(struct counted, pid) == 0, "by_pid() compares what begins with a PID");
+
+static struct counted *find(const struct census *census, pid_t pid)
+{
+    return bsearch(&pid, census->all, census->count, sizeof(*census->all), by_pid);
+}
+
+/* Goes up to the first ancestor whose place is known, and gives its place to all on the way. */
+static void place_in_tree(const struct census *census, pid_t root, struct counted *process)
+{
+    struct counted *top = process;
+    while (top && top->place == UNKNOWN && top->parent != root) {
+        /* Ends a circle: the parents are not of one instant. */
+        top->place = OUTSIDE;
+        top = find(census, top->parent);
+    }
+    if (!top || top->place == OUTSIDE)
         return;
-    each_process(count_process, census);
-    /* Children can have lower PIDs than their parents: go on until nothing is added. */
-    size_t before;
-    do {
-        before = ret->count;
-        for (size_t i = 0; i < census->count && ret->count < PROCESS_TREE_SIZE; i++) {
-            pid_t pid = census->one[i].pid, parent = census->one[i].parent;
-            if (!census->one[i].apart && (parent == root || process_tree_has(ret, parent)) &&
-                !process_tree_has(ret, pid))
-                ret->pids[ret->count++] = pid;
-        }
-    } while (ret->count != before);
-    free(census);
+    top->place = INSIDE;
+    for (struct counted *at = process; at != top; at = find(census, at->parent))
+        at->place = INSIDE;
+}
+
+void process_read_tree(pid_t root, const char *run, struct process_tree *ret)
+{
+    struct census census = {.run = run};
+    each_process(count_process, &census);
+    qsort(census.all, census.count, sizeof(*census.all), by_pid);
+    if (census.count > 0)
+        ret->count = 0;
+    for (size_t i = 0; i < census.count; i++) {
+        place_in_tree(&census, root, &census.all[i]);
+        if (census.all[i].place == INSIDE && process_tree_add(ret, census.all[i].pid) < 0)
+            break;
+    }
+    free(census.all);
 }
 
 bool process_tree_has(const struct process_tree *tree, pid_t pid)
 {
-    for (size_t i = 0; i < tree->count; i++)
-        if (tree->pids[i] == pid)
-            return true;
-    return false;
+    return tree->count > 0 &&
+           bsearch(&pid, tree->pids, tree->count, sizeof(*tree->pids), by_pid) != NULL;
+}
+
+int process_tree_add(struct process_tree *tree, pid_t pid)
+{
+    if (tree->count == tree->capacity) {
+        size_t capacity = tree->capacity ? 2 * tree->capacity : 64;
+        pid_t *pids = realloc(tree->pids, capacity * sizeof(*pids));
+        if (!pids)
+            return -ENOMEM;
+        tree->pids = pids;
+        tree->capacity = capacity;
+    }
+    size_t place = tree->count++;
+    for (; place > 0 && tree->pids[place - 1] > pid; place--)
+        tree->pids[place] = tree->pids[place - 1];
+    tree->pids[place] = pid;
+    return 0;
+}
+
+void process_tree_free(struct process_tree *tree)
+{
+    free(tree->pids);
+    *tree = (struct process_tree){0};
 }
 
 bool process_descends(pid_t pid, pid_t ancestor)

@@ -22,19 +22,21 @@ bool process_lives(struct process_id id);
 /* A process of that process group lives, which is not older than its leader was. */
 bool process_group_lives(struct process_id leader);
 
-enum { PROCESS_TREE_SIZE = 1024 };
-
-/* All descendants of a process that live. */
+/* All descendants of a process that live, in the order of their PIDs. Begins as {0}. */
 struct process_tree {
-    size_t count;
-    pid_t pids[PROCESS_TREE_SIZE];
+    size_t count, capacity;
+    pid_t *pids;
 };
 
-/* Fills the tree with the living descendants of `root`, or with none where /proc cannot be read.
- * Left out with all below them: those that are called like MPS, daemon and servers, and the reader
- * of counters that this program starts for itself. */
-void process_read_tree(pid_t root, struct process_tree *ret);
+/* Fills the tree with the living descendants of `root`; where /proc cannot be read it stays as it
+ * is. Left out with all below them: the MPS daemons of the run folder `run`, and the reader of
+ * counters that this program starts for itself. A name alone is no reason, as any process can have
+ * it. */
+void process_read_tree(pid_t root, const char *run, struct process_tree *ret);
 bool process_tree_has(const struct process_tree *tree, pid_t pid);
+/* Returns 0 or -ENOMEM. */
+int process_tree_add(struct process_tree *tree, pid_t pid);
+void process_tree_free(struct process_tree *tree);
 
 /* `pid` is `ancestor` or descends from it. */
 bool process_descends(pid_t pid, pid_t ancestor);

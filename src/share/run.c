@@ -36,6 +36,7 @@ static void end(struct run *run)
 {
     monitor_close(run->monitor);
     slot_close(run->slots);
+    process_tree_free(&run->tree);
 }
 
 /* ---- a slot ---- */

@@ -23,10 +23,22 @@ static double grace(const struct run *run)
     return run->options->grace > 0 ? run->options->grace : USUAL_GRACE;
 }
 
+static void read_tree(struct run *run)
+{
+    process_read_tree(getpid(), run->folder, &run->tree);
+}
+
 static bool tree_has_members(struct run *run)
 {
-    process_read_tree(getpid(), &run->tree);
+    read_tree(run);
     return run->tree.count > 0;
+}
+
+static void end_all(struct run *run, int signal)
+{
+    read_tree(run);
+    job_end_all(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, signal);
+    loop_timer_set(run->kill_timer, grace(run), 0);
 }
 
 static void stop(struct run *run, enum account_outcome outcome, int exit_code, const char *why)
@@ -38,19 +50,14 @@ static void stop(struct run *run, enum account_outcome outcome, int exit_code, c
     run->account->exit_code = exit_code;
     snprintf(run->account->note, sizeof(run->account->note), "stopped: %s", why);
     run_say(run, "stopping it: %s", why);
-    process_read_tree(getpid(), &run->tree);
-    job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, SIGTERM);
-    loop_timer_set(run->kill_timer, grace(run), 0);
+    end_all(run, SIGTERM);
 }
 
 static void on_kill_time(void *context, uint32_t events)
 {
     (void)events;
     struct run *run = context;
-    process_read_tree(getpid(), &run->tree);
-    job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, SIGKILL);
-    job_kill(&run->job, &run->tree);
-    loop_timer_set(run->kill_timer, grace(run), 0);
+    end_all(run, SIGKILL);
     if (run->ended && !tree_has_members(run))
         loop_stop(run->loop, 0);
 }
@@ -92,8 +99,7 @@ static void finish(struct run *run, int status)
         return;
     }
     run->stopping = true;
-    job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, SIGTERM);
-    loop_timer_set(run->kill_timer, grace(run), 0);
+    end_all(run, SIGTERM);
 }
 
 /* Orphans of the job are this program's children. */
@@ -125,7 +131,7 @@ static void on_command_end(void *context, uint32_t events)
 static void on_signal(void *context, int signal)
 {
     struct run *run = context;
-    process_read_tree(getpid(), &run->tree);
+    read_tree(run);
     job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, signal);
 }
 
@@ -205,7 +211,7 @@ static void on_frame(void *context, uint32_t events)
     if (r <= 0 || run->job.pid == 0)
         return;
     if (run->frames < EAGER_FRAMES || run->frames % TREE_PERIOD == 0)
-        process_read_tree(getpid(), &run->tree);
+        read_tree(run);
     run->frames++;
     if (!run->ended)
         count_jobs(run);
@@ -259,7 +265,8 @@ static void list_forwarded(sigset_t *ret)
 {
     sigemptyset(ret);
     for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
-        sigaddset(ret, forwarded[i]);
+        if (forwarded[i] != SIGHUP || !loop_ignores_hangup())
+            sigaddset(ret, forwarded[i]);
 }
 
 void run_block_signals(void)
@@ -309,7 +316,7 @@ static void describe_slot(const struct run *run, char variables[5][4400])
         used += (size_t)snprintf(variables[0] + used, sizeof(variables[0]) - used, "%s%s",
                                  i ? "," : "", run->account->gpus[i].device.text[DEVICE_UUID]);
     if (run->shared) {
-        snprintf(variables[1], sizeof(variables[1]), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=%g",
+        snprintf(variables[1], sizeof(variables[1]), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=%.9g",
                  run->limits.sm_percent);
         snprintf(variables[2], sizeof(variables[2]), "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=%lluM",
                  (unsigned long long)(run->limits.memory_bytes >> 20));

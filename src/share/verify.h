@@ -14,7 +14,7 @@ enum verify_result {
     VERIFY_NOTHING, /* no process of the job uses the GPU */
     VERIFY_GOOD,
     VERIFY_OUTSIDE, /* one uses it without MPS */
-    VERIFY_LIMITS,  /* one is a client without the slot's limits */
+    VERIFY_LIMITS,  /* one is a client without the slot's limits, or hides what it has */
     VERIFY_MEMORY,  /* together they hold more memory than the slot */
 };
 
@@ -23,7 +23,12 @@ struct verify {
     struct mps_limits limits; /* of the slot */
     unsigned memory_strikes;
     double outside_since;              /* 0: none is outside */
+    double hidden_since;               /* 0: the environment of each could be read */
     pid_t good[PROCESS_LIST_CAPACITY]; /* clients whose environment was looked at */
+    struct verify_mark {
+        unsigned long long start, stack; /* as struct proc_identity has them */
+        bool listed;                     /* the driver called it a client */
+    } marks[PROCESS_LIST_CAPACITY];      /* of those */
     size_t good_count;
 };
 

@@ -125,6 +125,20 @@ expect_exit 121 "a program without its memory limit" $run --share --mem 4G -- \
 expect_text err "its CUDA_MPS_PINNED_DEVICE_MEM_LIMIT is not the slot's 4.00 GiB" "and says so"
 expect_exit 121 "a program with more SMs" $run --share --mem 4G -- \
     env CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=90 "$fake_job" alloc 1G spin 60
+expect_exit 121 "a client that becomes a program outside MPS" $run -q --share --mem 4G -- \
+    "$fake_job" seen 4 unset CUDA_MPS_PIPE_DIRECTORY exec alloc 1G spin 60
+expect_exit 121 "a program that is called like MPS" $run -q --share --mem 4G -- \
+    "$fake_job" name nvidia-cuda-mps-server unset CUDA_MPS_PIPE_DIRECTORY alloc 1G spin 60
+# Root can read all.
+if [ "$(id -u)" -eq 0 ]; then
+    skip "a program that hides its environment" "needs an ordinary user"
+else
+    expect_exit 121 "a program that hides its environment" $run -q --share --mem 4G -- \
+        "$fake_job" hide alloc 1G spin 60
+    expect_text err 'hides its environment, so nobody knows its limits' "and says so"
+fi
+expect_exit 0 "a part of the SMs with decimals" $run -q --share --sm 66.6666667 --mem 4G -- \
+    "$fake_job" alloc 1G seen 4
 expect_exit 0 "a program with fewer SMs" $run -q --share --mem 4G -- \
     env CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10 "$fake_job" alloc 1G seen 4
 expect_exit 122 "two processes, together above the slot" $run --share --mem 4G --json m.json -- \
@@ -137,6 +151,36 @@ expect_exit 124 "a time limit" $run -q --share --mem 4G --timeout 0.1 -- "$fake_
 expect_exit 124 "a time limit, for one that ignores signals" $run -q --timeout 0.1 --grace 0.1 -- \
     sh -c 'trap "" TERM; exec sleep 60'
 no_mps_left "the daemon is gone after all that"
+
+# What the job leaves in a process group of its own is told to end, and not killed at once.
+expect_exit 0 "a job with a process left behind" $run -q --grace 1h -- sh -c \
+    'setsid sh -c "trap \"touch told; exit\" TERM; touch left; while :; do sleep 0.02; done" &
+    until [ -e left ]; do sleep 0.02; done'
+[ -e told ]
+result $? "which is told to end"
+
+# Whoever starts it may ignore signals.
+env --ignore-signal=HUP $run -q --share --mem 4G -- "$fake_job" start touch deaf wait end1 >/dev/null 2>deaf.err &
+job=$!
+await [ -e deaf ]
+kill -HUP $job
+kill -TERM $job
+wait $job
+[ $? -eq 143 ]
+result $? "under nohup a hangup does not end the job, as another signal does"
+$run -q --share --mem 4G -- env --ignore-signal=HUP "$fake_job" start touch deaf2 wait end2 >out 2>&1 &
+job=$!
+await [ -e deaf2 ]
+kill -HUP $job
+asked=$(wc -l <gpu/calls)
+is_asked_more() {
+    [ "$(wc -l <gpu/calls)" -gt $((asked + 40)) ]
+}
+await is_asked_more
+touch end2
+wait $job
+result $? "a job that ignores it keeps its place in MPS"
+expect_exit 4 "where the ends of children are ignored" env --ignore-signal=CHLD $run -q --share --mem 4G -- sh -c 'exit 4'
 
 # The effective clock, in bursts of CUPTI's counters.
 printf 'value gpc__cycles 1.5e9\nlog %s/log\n' "$PWD" >counters

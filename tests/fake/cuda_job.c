@@ -10,6 +10,9 @@
  *   spin SECONDS      works meanwhile: ends with 10 where its server is at fault, 12 where it was
  *                     terminated, 13 where the server ended without a word
  *   fault             an illegal access: ends with 11
+ *   name NAME         is called so from here on, as `ps` has it
+ *   hide              its environment from other programs of its user
+ *   exec              becomes a new program, which does the rest of the words
  *   exit CODE
  *
  * Where the pipe folder leads to no daemon it runs without MPS, as CUDA does. */
@@ -21,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -197,6 +201,8 @@ static void obey(const char *word, const char *argument)
         await(-1, atof(argument));
     else if (strcmp(word, "exit") == 0)
         leave(atoi(argument));
+    else if (strcmp(word, "name") == 0)
+        prctl(PR_SET_NAME, argument);
     else {
         start();
         if (strcmp(word, "alloc") == 0)
@@ -223,6 +229,11 @@ int main(int argc, char **argv)
         } else if (strcmp(word, "fault") == 0) {
             start();
             fault();
+        } else if (strcmp(word, "hide") == 0) {
+            prctl(PR_SET_DUMPABLE, 0);
+        } else if (strcmp(word, "exec") == 0) {
+            argv[i] = argv[0];
+            execv("/proc/self/exe", argv + i);
         } else if (i + 1 < argc)
             obey(word, argv[++i]);
     }

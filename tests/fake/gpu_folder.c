@@ -156,12 +156,19 @@ static void write_script(void)
     rename(from, to);
 }
 
-void gpu_folder_set(pid_t pid, const char *kind, uint64_t bytes, unsigned device)
+static int lock_folder(void)
 {
-    char path[512], lock[512];
+    char lock[512];
     snprintf(lock, sizeof(lock), "%s/lock", folder());
     int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     flock(fd, LOCK_EX);
+    return fd;
+}
+
+void gpu_folder_set(pid_t pid, const char *kind, uint64_t bytes, unsigned device)
+{
+    char path[512];
+    int lock = lock_folder();
     snprintf(path, sizeof(path), "%s/process", folder());
     mkdir(path, 0700);
     snprintf(path, sizeof(path), "%s/process/%d", folder(), (int)pid);
@@ -172,5 +179,19 @@ void gpu_folder_set(pid_t pid, const char *kind, uint64_t bytes, unsigned device
     } else
         unlink(path);
     write_script();
-    close(fd);
+    close(lock);
+}
+
+void gpu_folder_drop_client(pid_t pid)
+{
+    char path[512], kind[16] = "";
+    int lock = lock_folder();
+    snprintf(path, sizeof(path), "%s/process/%d", folder(), (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%15s", kind) == 1 && strcmp(kind, "mps") == 0)
+        unlink(path);
+    if (file)
+        fclose(file);
+    write_script();
+    close(lock);
 }

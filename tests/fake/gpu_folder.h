@@ -23,3 +23,6 @@ pid_t gpu_folder_pid(void);
 
 /* Sets what the process holds (KIND NULL: nothing more), and makes `nvml` anew. */
 void gpu_folder_set(pid_t pid, const char *kind, uint64_t bytes, unsigned device);
+
+/* The process is no client of MPS any more. It may be on the GPU without. */
+void gpu_folder_drop_client(pid_t pid);

@@ -117,7 +117,7 @@ void drop(struct daemon *daemon, struct connection *connection)
     *connection = (struct connection){0};
     if (!pid)
         return;
-    gpu_folder_set(pid, NULL, 0, 0);
+    gpu_folder_drop_client(pid);
     if (daemon->faulted && !has_clients(daemon))
         stop_server(daemon);
     admit_waiting(daemon);

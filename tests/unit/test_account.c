@@ -3,7 +3,7 @@
 
 #include "cmocka_test.h"
 
-static const struct process_tree tree = {.count = 2, .pids = {10, 11}};
+static const struct process_tree tree = {.count = 2, .pids = (pid_t[]){10, 11}};
 
 struct account_fixture {
     struct account_gpu gpu;
