@@ -198,7 +198,7 @@ static void wishes_for_fewer_while_the_work_stays(void **state)
         double after;
         enum work_wish wish;
     } expected[] = {{10, WORK_BURST_APART},
-                    {20, WORK_BURST},
+                    {30, WORK_BURST},
                     {30, WORK_BURST},
                     {30, WORK_BURST},
                     {30, WORK_BURST_APART}};

@@ -29,8 +29,8 @@ static const double SETTLED_SECONDS = 0.5;
 static const double IDLE_BELOW = 0.01;
 /* What a burst saw is forgotten then. */
 static const double LONGEST_MEMORY = 300;
-/* From one burst to the next while the work stays the same, in periods: 10, 20 and 30 s. */
-static const double STEADY_PERIODS = 2, MOST_PERIODS = 6;
+/* While the work stays the same, in periods: 10 s from its first burst to the second, then 30 s. */
+static const double SECOND_PERIODS = 2, NEXT_PERIODS = 6;
 /* Of so many bursts one is of what is counted apart. */
 enum { BURSTS_FOR_ONE_APART = 4 };
 
@@ -173,7 +173,8 @@ enum work_wish work_wish(const struct work_watch *watch, const struct work_state
         return WORK_NO_BURST;
     if (!state)
         return WORK_BURST;
-    if (now - watch->seen_by < fmin(state->bursts * STEADY_PERIODS, MOST_PERIODS) * period)
+    double wait = period * (state->bursts == 1 ? SECOND_PERIODS : NEXT_PERIODS);
+    if (now - watch->seen_by < wait)
         return WORK_NO_BURST;
     return state->bursts % BURSTS_FOR_ONE_APART == 1 ? WORK_BURST_APART : WORK_BURST;
 }
