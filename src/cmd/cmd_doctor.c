@@ -217,6 +217,16 @@ static void check_counters(struct report *report, const struct seen *seen, const
                   absence_info(absence)->reason);
 }
 
+/* The reason says what it comes down to; these are the library's own words, and name its file. */
+static void check_failure_of_counters(struct report *report, const struct monitor *monitor,
+                                      size_t device)
+{
+    char words[sizeof(((struct finding *)0)->text) / 2];
+    monitor_tell_failure(monitor, device, words, sizeof(words));
+    if (words[0])
+        report_add(report, FINDING_NOTE, "counters", "CUPTI's counters: %s", words);
+}
+
 static void check_cost_of_counters(struct report *report, const struct seen *seen)
 {
     if (seen->sessions > 0 && isfinite(seen->cpu))
@@ -251,9 +261,10 @@ static void check_compute_mode(struct report *report, const struct device *devic
 }
 
 /* `host` is NULL for a recording: there is nothing to mend in it. */
-static void check_device(struct report *report, const struct device *device,
+static void check_device(struct report *report, const struct monitor *monitor, size_t i,
                          const struct seen *seen, const struct host *host)
 {
+    const struct device *device = monitor_device(monitor, i);
     if (device_is_mig(device))
         report_section(report, device, "GPU %.0f, MIG instance %u: %s",
                        device->number[DEVICE_PARENT], device->index, device->text[DEVICE_NAME]);
@@ -261,6 +272,7 @@ static void check_device(struct report *report, const struct device *device,
         report_section(report, device, "GPU %u: %s", device->index, device->text[DEVICE_NAME]);
     check_state(report, seen);
     check_counters(report, seen, host);
+    check_failure_of_counters(report, monitor, i);
     check_cost_of_counters(report, seen);
     if (host && device_number(device, DEVICE_PERSISTENCE, 1) == 0)
         report_advise(report, FINDING_MEND, "persistence",
@@ -372,7 +384,7 @@ static int report_devices(const struct command *command, struct report *report,
     if (r < 0)
         return run_error(command, "the GPUs could not be watched: %s", strerror(-r));
     for (size_t i = 0; i < monitor_count(monitor); i++)
-        check_device(report, monitor_device(monitor, i), &seen[i], host);
+        check_device(report, monitor, i, &seen[i], host);
     check_all_metrics(report, monitor, seen, host);
     if (host)
         check_sharing(report);

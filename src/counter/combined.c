@@ -118,6 +118,13 @@ static void combined_read_cuda_version(struct counter *counter)
     snprintf(counter->cuda_version, sizeof(counter->cuda_version), "%s", version);
 }
 
+static void combined_tell_failure(struct counter *counter, size_t device, char *ret, size_t size)
+{
+    struct overlay_status status;
+    overlay_status(combined_of(counter)->overlay, device, &status);
+    snprintf(ret, size, "%s", status.text);
+}
+
 static const struct counter_ops wrapped_ops = {
     .name = "auto",
     .help = "the NVIDIA driver, with CUPTI's counters beside it",
@@ -129,6 +136,7 @@ static const struct counter_ops wrapped_ops = {
     .set_clock = combined_set_clock,
     .follow_processes = combined_follow_processes,
     .read_cuda_version = combined_read_cuda_version,
+    .tell_failure = combined_tell_failure,
 };
 
 const struct counter_ops cupti_counter = {
@@ -144,4 +152,5 @@ const struct counter_ops cupti_counter = {
     .set_clock = combined_set_clock,
     .follow_processes = combined_follow_processes,
     .read_cuda_version = combined_read_cuda_version,
+    .tell_failure = combined_tell_failure,
 };

@@ -100,6 +100,13 @@ const char *counter_cuda_version(struct counter *counter)
     return counter->cuda_version;
 }
 
+void counter_tell_failure(struct counter *counter, size_t device, char *ret, size_t size)
+{
+    ret[0] = '\0';
+    if (counter->ops->tell_failure)
+        counter->ops->tell_failure(counter, device, ret, size);
+}
+
 void counter_close(struct counter *counter)
 {
     if (counter)

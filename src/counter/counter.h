@@ -61,6 +61,8 @@ struct counter_ops {
     /* Live, optional. Fills cuda_version: NVML loads CUDA's library to ask it, which takes
      * megabytes that watching does not need. */
     void (*read_cuda_version)(struct counter *counter);
+    /* Live, optional. What a library said when it failed to give a device's counters, or "". */
+    void (*tell_failure)(struct counter *counter, size_t device, char *ret, size_t size);
 
     /* Not live. Moves on to `until` (seconds since 1970, as the source counts) and fills the frame
      * with what lies between: means of INTERVAL metrics, last of the others.
@@ -110,3 +112,5 @@ void counter_close(struct counter *counter);
 
 /* Asked of the driver when first wanted. "" where it is not known. */
 const char *counter_cuda_version(struct counter *counter);
+/* What a library said when it failed to give a device's counters, or "". */
+void counter_tell_failure(struct counter *counter, size_t device, char *ret, size_t size);

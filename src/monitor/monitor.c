@@ -423,6 +423,11 @@ const char *monitor_cuda_version(const struct monitor *monitor)
     return counter_cuda_version(monitor->counter);
 }
 
+void monitor_tell_failure(const struct monitor *monitor, size_t i, char *ret, size_t size)
+{
+    counter_tell_failure(monitor->counter, monitor->selected[i], ret, size);
+}
+
 const struct process_description *monitor_describe(struct monitor *monitor, pid_t pid)
 {
     const struct counter_ops *ops = monitor->counter->ops;

@@ -56,6 +56,8 @@ int monitor_set_interval(struct monitor *monitor, double interval);
 
 const struct counter *monitor_counter(const struct monitor *monitor);
 const char *monitor_cuda_version(const struct monitor *monitor);
+/* What a library said when it failed to give the counters of the ith device, or "". */
+void monitor_tell_failure(const struct monitor *monitor, size_t i, char *ret, size_t size);
 /* Never NULL; for a process that cannot be seen, `outside` is set. Valid until the next call. */
 const struct process_description *monitor_describe(struct monitor *monitor, pid_t pid);
 

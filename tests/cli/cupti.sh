@@ -68,8 +68,12 @@ echo 'result enable 35' >counters
 expect_text out 'keeps the counters for administrators: ' "doctor says who may have them"
 ROOFTOP_CUPTI=/nonexistent.so "$ROOFTOP" doctor >out
 expect_text out 'no libcupti was found' "doctor says that the library is missing"
+expect_text out '^  note  counters      CUPTI.s counters: .*/nonexistent\.so' "and which was asked for"
 ROOFTOP_CUDA=/nonexistent.so "$ROOFTOP" doctor >out
 expect_text out 'libcuda, .*, was not found' "doctor says that the driver's library is missing"
+ROOFTOP_CUPTI=libm.so.6 "$ROOFTOP" doctor >out
+expect_text out 'the libcupti that was found is older than 12\.6' "doctor says that the library is too old"
+expect_text out '^  note  counters      CUPTI.s counters: .*libm\.so\.6' "and which it is"
 ROOFTOP_CUDA=libm.so.6 "$ROOFTOP" doctor >out
 expect_text out 'the driver is older than the libcupti' "doctor says that the driver is too old"
 printf 'driver 12040\nresult initialize 999\n' >counters
@@ -81,6 +85,7 @@ expect_text out 'the driver is older than the libcupti' "and where it only refus
 echo 'result cuinit 803' >counters
 "$ROOFTOP" doctor >out
 expect_text out '^  mend .*CUDA does not start' "doctor says that CUDA does not start"
+expect_text out '^  note  counters      CUPTI.s counters: cuInit: CUDA error 803' "and with which error"
 echo 'result enable 45' >counters
 "$ROOFTOP" doctor >out
 expect_text out 'no such counters in this mode \(' "doctor says that the mode of the GPU has none"
