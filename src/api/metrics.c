@@ -1,8 +1,6 @@
 #include "rooftop.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "api/handle.h"

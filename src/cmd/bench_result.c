@@ -30,10 +30,9 @@ bool bench_result_open(const struct command *command, int argc, char **argv, voi
                        struct bench_result *ret, int *ret_code)
 {
     const char *path;
-    enum options_result parsed =
+    *ret_code =
         options_parse_one(command, argc, argv, settings, "one result of rooftop bench", &path);
-    *ret_code = parsed == OPTIONS_WRONG ? EXIT_USAGE : EXIT_DONE;
-    if (parsed != OPTIONS_GO)
+    if (*ret_code != OPTIONS_GO)
         return false;
     *ret_code = load(command, path, ret);
     return *ret_code == EXIT_DONE;

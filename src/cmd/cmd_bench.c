@@ -41,13 +41,7 @@ static const struct option_row options[] = {
      .offset = offsetof(struct settings, beside),
      .help = "Measure although another program uses the GPU"},
     OPTION_CLOCK(struct settings, watch),
-    {.name = "source",
-     .letter = 's',
-     .kind = OPTION_TEXT,
-     .offset = offsetof(struct settings, watch.source),
-     .argument = "SOURCE",
-     .help = "auto, nvml or cupti",
-     .choices = "auto|nvml|cupti"},
+    OPTION_LIVE_SOURCE(struct settings, watch),
     OPTIONS_END,
 };
 
@@ -156,10 +150,9 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {0};
     const char *path;
-    enum options_result result =
-        options_parse_one(command, argc, argv, &settings, "one file of jobs", &path);
+    int result = options_parse_one(command, argc, argv, &settings, "one file of jobs", &path);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     size_t length;
     CLEANUP_FREE char *text = read_text(path, &length);
     if (!text)

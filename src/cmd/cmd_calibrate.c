@@ -45,7 +45,7 @@ static const struct option_row options[] = {
      .offset = offsetof(struct settings, force),
      .help = "Also beside other work; what is found then is not stored"},
     OPTION_FORMAT(struct settings, format, "text or json", "text|json"),
-    OPTION_SOURCE(struct settings, watch),
+    OPTION_LIVE_SOURCE(struct settings, watch),
     OPTION_CLOCK(struct settings, watch),
     OPTION_GPU(struct settings, watch),
     OPTIONS_END,
@@ -406,9 +406,9 @@ static int catch_signals(void)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.format = "text"};
-    enum options_result result = options_parse_all(command, argc, argv, &settings);
+    int result = options_parse_all(command, argc, argv, &settings);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     struct session session = {
         .command = command, .settings = &settings, .wanted = UINT32_MAX >> (32 - CEILING_COUNT)};
     if (settings.only) {

@@ -234,9 +234,9 @@ static int show(const struct command *command, const struct settings *settings,
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.format = "text"};
-    enum options_result result = options_parse_all(command, argc, argv, &settings);
+    int result = options_parse_all(command, argc, argv, &settings);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     struct monitor *monitor;
     int code = watch_open(command, &settings.watch, 0, &monitor);
     if (code != EXIT_DONE)

@@ -8,9 +8,9 @@ static const struct option_row options[] = {OPTIONS_END};
 static int run(const struct command *command, int argc, char **argv)
 {
     int operands;
-    enum options_result result = options_parse(command, argc, argv, NULL, &operands);
+    int result = options_parse(command, argc, argv, NULL, &operands);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     struct cupti_helper_config config;
     if (cupti_helper_parse(&config, argc - operands, argv + operands) < 0)
         return usage_error(command, "rooftop starts this command by itself");

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -342,9 +341,9 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.format = "text"};
     int operands;
-    enum options_result result = options_parse(command, argc, argv, &settings, &operands);
+    int result = options_parse(command, argc, argv, &settings, &operands);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     if (argc - operands != 2)
         return usage_error(command, "give two recordings, or parts of recordings, to compare");
     if (settings.to > 0 && settings.from >= settings.to)

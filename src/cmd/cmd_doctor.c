@@ -436,9 +436,9 @@ static int examine(const struct command *command, const struct settings *setting
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.format = "text"};
-    enum options_result result = options_parse_all(command, argc, argv, &settings);
+    int result = options_parse_all(command, argc, argv, &settings);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     struct report report = {0};
     int code = examine(command, &settings, &report);
     report_free(&report);

@@ -122,9 +122,9 @@ static void write_text(const struct monitor *monitor, struct strbuf *out)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.format = "text"};
-    enum options_result result = options_parse_all(command, argc, argv, &settings);
+    int result = options_parse_all(command, argc, argv, &settings);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
 
     struct monitor *monitor;
     int code = watch_open(command, &settings.watch, 0, &monitor);

@@ -11,9 +11,9 @@ static const struct option_row options[] = {OPTIONS_END};
 static int run(const struct command *command, int argc, char **argv)
 {
     int operands;
-    enum options_result result = options_parse(command, argc, argv, NULL, &operands);
+    int result = options_parse(command, argc, argv, NULL, &operands);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     if (argc - operands != 1)
         return usage_error(command, argc == operands
                                         ? "give the name of the mark"

@@ -358,9 +358,9 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {0};
     int operands;
-    enum options_result result = options_parse(command, argc, argv, &settings, &operands);
+    int result = options_parse(command, argc, argv, &settings, &operands);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     if (operands < argc && strcmp(argv[operands - 1], "--") != 0)
         return usage_error(command, "'%s': a command goes behind --, the file behind -o",
                            argv[operands]);

@@ -130,9 +130,9 @@ static int print(const struct command *command, const struct reference *referenc
 static int run(const struct command *command, int argc, char **argv)
 {
     int operands;
-    enum options_result result = options_parse(command, argc, argv, NULL, &operands);
+    int result = options_parse(command, argc, argv, NULL, &operands);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     if (argc - operands != 1)
         return usage_error(command, "it prints one thing, and needs its name");
     for (size_t i = 0; i < ARRAY_SIZE(references); i++)

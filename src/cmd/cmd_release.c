@@ -25,9 +25,9 @@ static const struct option_row options[] = {
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.length = USUAL_LENGTH};
-    enum options_result result = options_parse_all(command, argc, argv, &settings);
+    int result = options_parse_all(command, argc, argv, &settings);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     if (settings.length > LONGEST_LENGTH)
         return usage_error(command, "--for: %g s is more than a day", settings.length);
     unsigned asked, refused;

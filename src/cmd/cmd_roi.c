@@ -1,4 +1,3 @@
-#include <math.h>
 
 #include "cmd/bench_result.h"
 #include "cmd/common.h"

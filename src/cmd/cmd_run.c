@@ -1,8 +1,6 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/parse.h"
@@ -170,9 +168,9 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.gpu_count = 1, .memory = NOT_ASKED};
     int operands;
-    enum options_result result = options_parse(command, argc, argv, &settings, &operands);
+    int result = options_parse(command, argc, argv, &settings, &operands);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     if (operands == argc)
         return usage_error(command, "which command shall it run?");
     bool memory_asked = settings.memory != NOT_ASKED;

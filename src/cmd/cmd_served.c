@@ -308,9 +308,9 @@ static int show(const struct command *command, const struct settings *settings,
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.format = "text", .batch = NAN, .context = NAN, .prompt = NAN};
-    enum options_result result = options_parse_all(command, argc, argv, &settings);
+    int result = options_parse_all(command, argc, argv, &settings);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     if (settings.batch <= 0 || settings.context <= 0 || settings.prompt <= 0)
         return usage_error(command, "--batch, --context and --prompt are above 0");
     struct served_case config;

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,9 +242,9 @@ static int read_slots(const struct settings *settings, struct slots *ret,
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.format = "text"};
-    enum options_result result = options_parse_all(command, argc, argv, &settings);
+    int result = options_parse_all(command, argc, argv, &settings);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     struct counter_failure failure = {0};
     struct slots slots = {0};
     int r = read_slots(&settings, &slots, &failure);

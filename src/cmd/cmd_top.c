@@ -202,9 +202,9 @@ static int open_and_watch(const struct command *command, const struct settings *
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.budget = USUAL_BUDGET_PERCENT};
-    enum options_result result = options_parse_all(command, argc, argv, &settings);
+    int result = options_parse_all(command, argc, argv, &settings);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     if (settings.budget <= 0)
         return usage_error(command, "--budget: %g is not above 0", settings.budget);
     if (!settings.once && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))

@@ -7,9 +7,9 @@ static const struct option_row options[] = {OPTIONS_END};
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    enum options_result result = options_parse_all(command, argc, argv, NULL);
+    int result = options_parse_all(command, argc, argv, NULL);
     if (result != OPTIONS_GO)
-        return result == OPTIONS_STOP ? EXIT_DONE : EXIT_USAGE;
+        return result;
     printf("rooftop %s\n", ROOFTOP_VERSION);
     return EXIT_DONE;
 }

@@ -22,6 +22,14 @@ struct watch_options {
      .argument = "SOURCE",                                                                         \
      .help = "auto, nvml, cupti, replay:FILE[@SPEED] or sim:FILE; SPEED is a factor or max",       \
      .choices = "auto|nvml|cupti|replay:|sim:"}
+#define OPTION_LIVE_SOURCE(type, member)                                                           \
+    {.name = "source",                                                                             \
+     .letter = 's',                                                                                \
+     .kind = OPTION_TEXT,                                                                          \
+     .offset = offsetof(type, member.source),                                                      \
+     .argument = "SOURCE",                                                                         \
+     .help = "auto, nvml or cupti",                                                                \
+     .choices = "auto|nvml|cupti"}
 #define OPTION_CLOCK(type, member)                                                                 \
     {.name = "clock",                                                                              \
      .kind = OPTION_CHOICE,                                                                        \

@@ -1,7 +1,6 @@
 #include "cmd/diff.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

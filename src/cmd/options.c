@@ -1,9 +1,7 @@
 #include "cmd/options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -145,8 +143,8 @@ static void refuse(const struct command *command, char **argv, bool lacks_argume
         usage_error(command, "there is no option %s", given);
 }
 
-enum options_result options_parse(const struct command *command, int argc, char **argv,
-                                  void *settings, int *ret_operands)
+int options_parse(const struct command *command, int argc, char **argv, void *settings,
+                  int *ret_operands)
 {
     struct getopt_tables tables;
     make_tables(command, &tables);
@@ -158,47 +156,41 @@ enum options_result options_parse(const struct command *command, int argc, char 
             break;
         if (value == 'h') {
             options_print_help(command);
-            return OPTIONS_STOP;
+            return EXIT_DONE;
         }
         if (value == '?' || value == ':') {
             refuse(command, argv, value == ':');
-            return OPTIONS_WRONG;
+            return EXIT_USAGE;
         }
         const struct option_row *row = row_of(command, value);
         const char *expected = store(row, (char *)settings + row->offset, optarg);
-        if (expected) {
-            usage_error(command, "--%s: '%s' is not %s", row->name, optarg, expected);
-            return OPTIONS_WRONG;
-        }
+        if (expected)
+            return usage_error(command, "--%s: '%s' is not %s", row->name, optarg, expected);
     }
     *ret_operands = optind;
     return OPTIONS_GO;
 }
 
-enum options_result options_parse_all(const struct command *command, int argc, char **argv,
-                                      void *settings)
+int options_parse_all(const struct command *command, int argc, char **argv, void *settings)
 {
     int operands;
-    enum options_result result = options_parse(command, argc, argv, settings, &operands);
+    int result = options_parse(command, argc, argv, settings, &operands);
     if (result != OPTIONS_GO || operands == argc)
         return result;
-    usage_error(command, "'%s' is one word too many", argv[operands]);
-    return OPTIONS_WRONG;
+    return usage_error(command, "'%s' is one word too many", argv[operands]);
 }
 
-enum options_result options_parse_one(const struct command *command, int argc, char **argv,
-                                      void *settings, const char *what, const char **ret_operand)
+int options_parse_one(const struct command *command, int argc, char **argv, void *settings,
+                      const char *what, const char **ret_operand)
 {
     int first, rest = argc;
-    enum options_result result = options_parse(command, argc, argv, settings, &first);
+    int result = options_parse(command, argc, argv, settings, &first);
     if (result == OPTIONS_GO && first < argc)
         result = options_parse(command, argc - first, argv + first, settings, &rest);
     if (result != OPTIONS_GO)
         return result;
-    if (rest != argc - first) {
-        usage_error(command, "name %s", what);
-        return OPTIONS_WRONG;
-    }
+    if (rest != argc - first)
+        return usage_error(command, "name %s", what);
     *ret_operand = argv[first];
     return OPTIONS_GO;
 }

@@ -47,25 +47,22 @@ struct command {
 
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_GPU = 3 };
 
-/* What options_parse() asks the command to do. */
-enum options_result {
-    OPTIONS_GO,    /* go on; *ret_operands is the index of the first operand */
-    OPTIONS_STOP,  /* the help was asked for and printed: exit 0 */
-    OPTIONS_WRONG, /* an error was printed: exit 2 */
-};
+/* Not an exit code: the command has begun. */
+enum { OPTIONS_GO = -1 };
 
-MUST_CHECK enum options_result options_parse(const struct command *command, int argc, char **argv,
-                                             void *settings, int *ret_operands);
+/* Returns OPTIONS_GO, with the index of the first operand in *ret_operands; else EXIT_DONE where
+ * the help was asked for and printed, or EXIT_USAGE behind an error. */
+MUST_CHECK int options_parse(const struct command *command, int argc, char **argv, void *settings,
+                             int *ret_operands);
 
 /* The same for a command without operands: one is an error. */
-MUST_CHECK enum options_result options_parse_all(const struct command *command, int argc,
-                                                 char **argv, void *settings);
+MUST_CHECK int options_parse_all(const struct command *command, int argc, char **argv,
+                                 void *settings);
 
 /* The same for a command with one operand, which may stand among its options; it is an error that
  * says "name WHAT" where there is not one. */
-MUST_CHECK enum options_result options_parse_one(const struct command *command, int argc,
-                                                 char **argv, void *settings, const char *what,
-                                                 const char **ret_operand);
+MUST_CHECK int options_parse_one(const struct command *command, int argc, char **argv,
+                                 void *settings, const char *what, const char **ret_operand);
 
 /* Prints "rooftop COMMAND: MESSAGE" and a pointer to the help on stderr; returns EXIT_USAGE. */
 int usage_error(const struct command *command, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -1,6 +1,5 @@
 #include "tui/draw.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -88,11 +88,6 @@ int cupti_needs_cuda(const struct cupti *cupti)
     return major >= 13 ? major * 1000 : 12060;
 }
 
-void cupti_unload(struct cupti *cupti)
-{
-    dso_close(&cupti->dso);
-}
-
 void cupti_describe(const struct cupti *cupti, int result, char *ret_text, size_t size)
 {
     const char *text = NULL;

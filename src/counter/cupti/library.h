@@ -39,7 +39,6 @@ struct cupti {
 MUST_CHECK int cupti_load(struct cupti *ret, char *why, size_t why_size);
 /* The oldest CUDA that a driver may serve for it, as cuDriverGetVersion counts. */
 int cupti_needs_cuda(const struct cupti *cupti);
-void cupti_unload(struct cupti *cupti);
 
 /* The library's words for a result, and its number. */
 void cupti_describe(const struct cupti *cupti, int result, char *ret_text, size_t size);
