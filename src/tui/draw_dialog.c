@@ -55,6 +55,12 @@ static void put_line(struct box *box, enum style style, const char *text)
         cells_text(box->draw->cells, box->inner.x, y, box->inner.width, style, text);
 }
 
+/* Too narrow for long words on the left beside anything on the right. */
+static bool is_narrow(const struct box *box)
+{
+    return box->inner.width < 34;
+}
+
 static void put_pair(struct box *box, bool selected, int column, const char *left,
                      const char *right)
 {
@@ -150,6 +156,7 @@ static void draw_help(const struct draw *draw)
     put_line(&box, STYLE_TEXT, "");
     draw_cost(&box);
     const char *section = "";
+    int column = is_narrow(&box) ? 9 : 18;
     for (int i = 1; i < ACTION_COUNT; i++) {
         const struct action_info *info = action_info((enum action)i);
         char keys[KEYS_TEXT_SIZE];
@@ -157,7 +164,7 @@ static void draw_help(const struct draw *draw)
             put_line(&box, STYLE_TEXT, "");
             put_line(&box, STYLE_STRONG, section = info->section);
         }
-        put_pair(&box, false, 18, action_keys((enum action)i, keys), info->help);
+        put_pair(&box, false, column, action_keys((enum action)i, keys), info->help);
     }
 }
 
@@ -166,14 +173,16 @@ static void draw_setup(const struct draw *draw)
     struct box box =
         open_box(draw, 72, (int)pref_count, "Setup: Left and Right change, Esc closes and saves");
     struct prefs prefs = draw->view->prefs;
+    bool narrow = is_narrow(&box);
     scroll_to(&box, draw->view->item);
     for (size_t i = 0; i < pref_count; i++) {
         const struct pref *pref = &pref_table[i];
         char left[96], right[160];
-        snprintf(left, sizeof(left), "%s %s", pref->section, pref->key);
+        snprintf(left, sizeof(left), "%s%s%s", narrow ? "" : pref->section, narrow ? "" : " ",
+                 pref->key);
         snprintf(right, sizeof(right), "%-10s %s", pref->words[*pref_value(&prefs, pref)],
                  pref->help);
-        put_pair(&box, i == draw->view->item, 22, left, right);
+        put_pair(&box, i == draw->view->item, narrow ? 11 : 22, left, right);
     }
 }
 

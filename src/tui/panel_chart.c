@@ -185,21 +185,21 @@ static void draw_mark_name(struct cells *cells, int x, int y, int room, const st
 }
 
 /* A line for each mark, and its name in the row of the times where there is room before the next
- * mark; the name of the span that the chart begins in stands first. Returns how many there are. */
-static size_t draw_marks(const struct panel_data *data, struct rect rect,
-                         const struct window *window, bool named)
+ * mark; the name of the span that the chart begins in stands first. Returns whether one is named.
+ */
+static bool draw_marks(const struct panel_data *data, struct rect rect, const struct window *window,
+                       bool named)
 {
     enum { SHORTEST_NAME = 4 };
     struct cells *cells = data->draw->cells;
     const struct model *model = data->draw->model;
     double span = window->width * (double)window->points;
     int end = rect.x + rect.width - TIME_WIDTH;
-    size_t shown = 0;
+    bool any_named = false;
     for (size_t i = model->mark_count; i-- > 0;) {
         double part = (model->marks[i].time - window->begin) / span;
         if (part < 0 || part >= 1)
             continue;
-        shown++;
         int x = rect.x + (int)(part * rect.width);
         cells_fill(cells, (struct rect){x, rect.y, 1, rect.height},
                    cells_glyph(cells, GLYPH_VERTICAL), STYLE_RULE);
@@ -208,12 +208,14 @@ static size_t draw_marks(const struct panel_data *data, struct rect rect,
         const struct mark *mark = &model->marks[i];
         bool follows = i > 0 && mark[-1].time >= window->begin;
         /* Two letters of a name are worth nothing. */
-        if (named && (room > SHORTEST_NAME || cells_text_width(cells, mark->name) <= room))
+        if (named && (room > SHORTEST_NAME || cells_text_width(cells, mark->name) <= room)) {
             draw_mark_name(cells, start, rect.y + rect.height, room, mark,
                            follows ? mark - 1 : NULL);
+            any_named = true;
+        }
         end = x < end ? x : end;
     }
-    return shown;
+    return any_named;
 }
 
 static void draw_curve(const struct panel_data *data, struct rect rect, const struct window *window,
@@ -247,8 +249,8 @@ void panel_chart(const struct panel_data *data, struct rect rect, unsigned mode)
     if (times)
         draw_times(data, (struct rect){plot.x, plot.y + plot.height, plot.width, 1});
     struct window window = choose_window(data, plot.width);
-    size_t marks = draw_marks(data, plot, &window, times);
-    if (times && marks == 0)
+    bool named = draw_marks(data, plot, &window, times);
+    if (times && !named)
         draw_legend(data,
                     (struct rect){plot.x + TIME_WIDTH, plot.y + plot.height,
                                   plot.width - 2 * TIME_WIDTH, 1},

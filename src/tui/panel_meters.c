@@ -247,7 +247,7 @@ int panel_links(const struct panel_data *data, struct rect rect)
         {METRIC_PCIE_RX, "PCIe ↓", "PCIe in", STYLE_LINK},
         {METRIC_PCIE_TX, "PCIe ↑", "PCIe out", STYLE_LINK},
         {METRIC_NVLINK_RX, "NVLink ↓", "NVLink in", STYLE_OTHER},
-        {METRIC_NVLINK_TX, "NVLink ↑", "NVL. out", STYLE_OTHER},
+        {METRIC_NVLINK_TX, "NVLink ↑", "NVLink out", STYLE_OTHER},
         {METRIC_ACHIEVED_DRAM, "DRAM", "DRAM", STYLE_MEMORY},
         {METRIC_DRAM_READ, "  read", "  read", STYLE_MEMORY},
         {METRIC_DRAM_WRITE, "  write", "  write", STYLE_MEMORY},

@@ -271,6 +271,15 @@ static bool move_to_end(struct view *view, const struct view_context *context, e
     return true;
 }
 
+/* Among the processes the selected GPU is that of the selected one. */
+static void zoom(struct view *view, const struct view_context *context)
+{
+    const struct process_table *table = context->table;
+    view->zoomed = !view->zoomed;
+    if (view->zoomed && view->focus == FOCUS_PROCESSES && view->process < table->count)
+        view->device = table->rows[view->process].device;
+}
+
 static void go_back(struct view *view)
 {
     if (view->zoomed)
@@ -395,7 +404,7 @@ struct request view_act(struct view *view, const struct view_context *context, e
         view->prefs.mode = (unsigned)(action - ACTION_MODE_SOL);
         return view_no_request;
     case ACTION_ZOOM:
-        view->zoomed = !view->zoomed;
+        zoom(view, context);
         return view_no_request;
     case ACTION_PROCESSES:
         view->prefs.processes = !view->prefs.processes;

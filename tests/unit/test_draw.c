@@ -252,6 +252,19 @@ static void processes_are_always_of_now(void **state)
     close_screen(&screen);
 }
 
+static void a_setting_is_seen_on_the_smallest_screen(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, 1);
+    press(&screen, INPUT_F(2));
+    draw(&screen, 20, 5);
+    assert_shows(&screen, "theme      auto");
+    draw(&screen, 80, 24);
+    assert_shows(&screen, "screen theme          auto");
+    close_screen(&screen);
+}
+
 /* Charts of two lines have nothing beside them. */
 static void what_no_side_shows_is_in_the_header(void **state)
 {
@@ -312,6 +325,7 @@ int main(void)
         cmocka_unit_test(a_held_clock_says_so),
         cmocka_unit_test(each_mode_has_its_numbers_on_a_small_screen),
         cmocka_unit_test(processes_are_always_of_now),
+        cmocka_unit_test(a_setting_is_seen_on_the_smallest_screen),
         cmocka_unit_test(what_no_side_shows_is_in_the_header),
         cmocka_unit_test(scrolls_to_the_selected_gpu),
         cmocka_unit_test(what_is_broken_in_a_command_is_shown_harmless),

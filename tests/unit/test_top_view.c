@@ -219,6 +219,12 @@ static void down_goes_from_the_gpus_to_the_processes(void **state)
     assert_int_equal(stage.view.process, 0);
     press(&stage, INPUT_DOWN);
     assert_int_equal(stage.view.process, 1);
+    stage.view.device = 0;
+    stage.table.rows[1].device = 1;
+    press(&stage, INPUT_ENTER);
+    assert_true(stage.view.zoomed);
+    assert_int_equal(stage.view.device, 1); /* that of the process */
+    press(&stage, INPUT_ENTER);
     press(&stage, INPUT_UP);
     press(&stage, INPUT_UP);
     assert_int_equal(stage.view.focus, FOCUS_DEVICES);
