@@ -88,6 +88,10 @@ int feed_take_all(struct feed *feed)
             return take_devices(feed) < 0 ? -ENOMEM : 1;
         if (r == 1)
             r = feed_take(feed) < 0 ? -ENOMEM : 1;
+        if (r == -ENODATA) { /* that is told once */
+            feed->model->ended = true;
+            return count;
+        }
         if (r <= 0)
             return count > 0 ? count : r;
         count++;
@@ -117,7 +121,7 @@ int feed_seek(struct feed *feed, double time, double span)
     }
     if (model->time == 0)
         model->time = time;
-    model->ended = r == -ENODATA;
+    model->ended = r == -ENODATA || model->time >= model->end;
     int restored = monitor_set_speed(feed->monitor, speed);
     return r < 0 && r != -ENODATA ? r : restored;
 }

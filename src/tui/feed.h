@@ -16,8 +16,8 @@ MUST_CHECK int feed_start(struct feed *feed, struct monitor *monitor, struct mod
                           const char *source);
 /* Takes the monitor's present frame, after monitor_next() has returned 1. */
 MUST_CHECK int feed_take(struct feed *feed);
-/* Takes the frames that are due, for a few milliseconds at most. Returns their number, or −errno:
- * -ENODATA at the end of a recording. */
+/* Takes the frames that are due, for a few milliseconds at most. Returns their number, or −errno.
+ * The model says whether the recording has ended with them. */
 MUST_CHECK int feed_take_all(struct feed *feed);
 /* Recordings: fills the model with the `span` seconds before `time`, and stops there. */
 MUST_CHECK int feed_seek(struct feed *feed, double time, double span);

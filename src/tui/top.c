@@ -226,13 +226,13 @@ static void on_monitor(void *context, uint32_t events)
     (void)events;
     struct top *top = context;
     int r = take_frames(top);
-    if (r == -ENODATA)
-        at_the_end(top);
-    else if (r < 0) {
+    if (r < 0) {
         fail(top, r);
         return;
     }
-    if (r != 0)
+    if (top->model.ended)
+        at_the_end(top);
+    if (r > 0 || top->model.ended)
         ask_for_frame(top);
 }
 

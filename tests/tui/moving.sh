@@ -43,6 +43,20 @@ wait_for '(3:[0-9.]+)/\1' "End to the end"
 press q
 wait_exit 0 "q quits"
 
+# The end, however one comes there.
+open_screen 80 24 --source "$recording@max"
+wait_for 'the end of the recording' "the end is told where all came at once"
+wait_for '^║ 3:' "and the recording stands"
+press q
+wait_exit 0 "q quits"
+open_screen 80 24 --source "$recording" --paused
+press End
+wait_for 'the end of the recording' "gone to, the end is told too"
+press Space
+wait_for '^► 0:0' "and Space plays from the beginning at once"
+press q
+wait_exit 0 "q quits"
+
 # The same keys in every mode, the title, the time line and its marks following.
 open_screen 110 30 --source "$recording" --paused --from gemm-bf16-8192+1s
 wait_for 'gemm-bf16-8192$' "at a mark"
