@@ -77,6 +77,9 @@ expect_text err 'memory peak 3572 MiB' "the peak of its memory"
     gpus.0.energy_is_estimate sm_percent <e.json >values
 echo '"ended" "exclusive" 0 1 0 3745513472 "tensor" false null' >expected
 expect_same values expected "the account as JSON"
+CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50 CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2G expect_exit 1 "a job alone" \
+    $run -q -- sh -c 'env | grep -E "CUDA_MPS_(ACTIVE|PINNED|SM)"'
+expect_same out /dev/null "has no limit, whatever the environment says"
 # It has been killed, and whoever started it has not looked: it is listed still.
 sh -c '"$1" touch up spin 60 & echo $! >pid; exec sleep 60' - "$fake_job" &
 parent=$!
