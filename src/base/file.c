@@ -87,7 +87,7 @@ void file_make_folders(const char *path)
     snprintf(folder, sizeof(folder), "%s", path);
     for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        mkdir(folder, 0777);
+        mkdir(folder, 0755);
         *slash = '/';
     }
 }

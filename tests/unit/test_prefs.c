@@ -55,6 +55,24 @@ static void what_lies_beside_it_is_not_followed(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+static void nobody_else_can_write_in_its_folder(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/prefs-XXXXXX", made[64], path[80];
+    assert_non_null(mkdtemp(folder));
+    snprintf(made, sizeof(made), "%s/rooftop", folder);
+    snprintf(path, sizeof(path), "%s/top.ini", made);
+    mode_t before = umask(0);
+    assert_int_equal(prefs_write(&prefs_default, path), 0);
+    umask(before);
+    struct stat status;
+    assert_int_equal(stat(made, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0755);
+    unlink(path);
+    rmdir(made);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void a_mistake_is_told_and_changes_nothing(void **state)
 {
     (void)state;
@@ -103,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(what_lies_beside_it_is_not_followed),
+        cmocka_unit_test(nobody_else_can_write_in_its_folder),
         cmocka_unit_test(a_mistake_is_told_and_changes_nothing),
         cmocka_unit_test(the_path_is_where_the_specification_says),
     };
