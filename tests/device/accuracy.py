@@ -1,8 +1,9 @@
 """Records the known workloads with `rooftop record`, then sets Compute and Memory SOL beside the truth.
 
-usage: accuracy.py RECORDING.roof [SECONDS a phase]; prints a Markdown table for docs/ACCURACY.md.
-An existing recording is only evaluated."""
+usage: accuracy.py RECORDING.roof [SECONDS a phase]; prints a Markdown table for docs/ACCURACY.md, and
+below it how far the waterfall's product is from the FLOPs. An existing recording is only evaluated."""
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -52,11 +53,29 @@ def main():
     frames = gpu.stat("replay:%s@max" % path)
     print("| workload | nvidia-smi | Compute SOL | its type's pipe | FLOP truth | error | HBM | byte truth | error | Memory SOL | bound | effective clock, MHz | NVML's |")
     print("|---|" + "---|" * 12)
+    errors = []
     for phase in phases:
         # GPM lags by up to its grain of 0.1 s
         rows = [f["gpus"][0] for f in frames if phase["t0"] + 0.35 < f["time"] < phase["t1"] - 0.05]
         if rows:
             print_row(phase, rows)
+            errors += waterfall_error(phase, rows)
+    print("\nThe product of the waterfall's factors, less the FLOPs over the peak at the maximum clock, in points:\n"
+          + ", ".join(errors))
+
+
+STEPS = ["waterfall_%s_ratio" % step for step in ("clock", "busy", "coverage", "pipe")]
+
+
+def waterfall_error(phase, rows):
+    """A list of one sentence, or of none where the phase's work says nothing about it."""
+    rows = [row for row in rows if None not in [row[step] for step in STEPS]]
+    if not (rows and phase["name"].startswith("gemm")):
+        return []
+    maximum = rows[0]["effective_clock_hertz"] / rows[0]["waterfall_clock_ratio"]
+    product = statistics.fmean(math.prod(row[step] for step in STEPS) for row in rows)
+    true = phase["tflops"] * 1e12 / gpu.known_peak(phase["dtype"], maximum)
+    return ["%s %+.2f" % (phase["name"], 100 * (product - true))]
 
 
 def difference(measured, true):
@@ -77,9 +96,9 @@ def print_row(phase, rows):
         memory = None  # its bytes are a lower bound
     modes = {key: statistics.mode(str(row[key] or "") for row in rows)
              for key in ("compute_sol_pipe", "memory_sol_level", "bound")}
-    print("| %s | %s | %s %s | %s | %s | %s | %s | %s | %s | %s %s | %s | %s | %s |" % (
-        phase["name"], show(percent(rows, "nvml_utilization_ratio"), 1, 0),
-        show(percent(rows, "compute_sol_ratio"), 1, 1), modes["compute_sol_pipe"],
+    compute_sol = "%s %s" % (show(percent(rows, "compute_sol_ratio"), 1, 1), modes["compute_sol_pipe"])
+    print("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s %s | %s | %s | %s |" % (
+        phase["name"], show(percent(rows, "nvml_utilization_ratio"), 1, 0), compute_sol.strip(),
         show(pipe, 1, 2) if compute is not None else "", show(compute, 1, 2), difference(pipe, compute),
         show(dram, 1, 2), show(memory, 1, 2), difference(dram, memory),
         show(percent(rows, "memory_sol_ratio"), 1, 1), modes["memory_sol_level"], modes["bound"],
