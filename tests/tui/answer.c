@@ -115,15 +115,30 @@ static void answers_late(char **argv)
           "an answer behind a key, in two pieces: light colours");
     check(!strstr(&output[here], "[SOL]"), "and none of its digits was a key");
     quit("and it ends");
+}
 
-    start(argv);
-    wait_for(dark_colour);
-    type("q");
-    type(light);
-    check(wait_for("\x1b[?1049l"), "an answer behind the last key: it ends");
-    check(wait_for_echo(), "the terminal echoes again");
-    check(!strstr(output, "rgb:"), "and the answer is not to be seen");
-    check(terminal_end(&terminal, PATIENCE) == 0, "with 0");
+/* The program waits for its answer for half a second. Where this test was held up for longer than
+ * that, what was seen says nothing. */
+static void answers_behind_the_last_key(char **argv)
+{
+    bool in_time, ends, echoes, shown;
+    int code, tries = 0;
+    do {
+        double began = clock_monotonic();
+        start(argv);
+        wait_for(dark_colour);
+        type("q");
+        type(light);
+        in_time = clock_monotonic() - began < 0.5;
+        ends = wait_for("\x1b[?1049l");
+        echoes = wait_for_echo();
+        shown = strstr(output, "rgb:");
+        code = terminal_end(&terminal, PATIENCE);
+    } while (shown && !in_time && ++tries < 20);
+    check(ends, "an answer behind the last key: it ends");
+    check(echoes, "the terminal echoes again");
+    check(!shown, "and the answer is not to be seen");
+    check(code == 0, "with 0");
 }
 
 static void does_not_answer(char **argv)
@@ -197,6 +212,7 @@ int main(int argc, char **argv)
     quit("it starts and ends");
     answers(&argv[1]);
     answers_late(&argv[1]);
+    answers_behind_the_last_key(&argv[1]);
     does_not_answer(&argv[1]);
     is_not_asked(&argv[1]);
     is_stopped(&argv[1]);

@@ -50,44 +50,33 @@ screen() {
     mux capture-pane -p >screen 2>/dev/null
 }
 
+shows() {
+    screen
+    grep -Eq -- "$1" screen
+}
+
 # wait_for PATTERN NAME: until a line of the screen matches; a check.
 wait_for() {
-    tries=0
-    while [ $tries -lt 200 ]; do
-        screen
-        if grep -Eq -- "$1" screen; then
-            result 0 "$2"
-            return 0
-        fi
-        tries=$((tries + 1))
-        sleep 0.05
-    done
-    result 1 "$2"
-    echo "# waited for '$1'; the screen:"
-    sed 's/^/# |/' screen
-    return 1
+    await shows "$1"
+    shown=$?
+    result $shown "$2"
+    [ $shown -eq 0 ] || { echo "# waited for '$1'; the screen:"; sed 's/^/# |/' screen; }
+    return $shown
+}
+
+lacks() {
+    ! shows "$1"
 }
 
 # wait_without PATTERN NAME: until no line matches.
 wait_without() {
-    tries=0
-    while [ $tries -lt 200 ]; do
-        screen
-        grep -Eq -- "$1" screen || break
-        tries=$((tries + 1))
-        sleep 0.05
-    done
-    ! grep -Eq -- "$1" screen
+    await lacks "$1"
     result $? "$2"
 }
 
 # wait_exit CODE NAME: until the program has ended.
 wait_exit() {
-    tries=0
-    while [ ! -s code ] && [ $tries -lt 200 ]; do
-        tries=$((tries + 1))
-        sleep 0.05
-    done
+    await [ -s code ]
     [ "$(cat code 2>/dev/null)" = "$1" ]
     result $? "$2"
 }
@@ -96,16 +85,19 @@ press() {
     mux send-keys "$@"
 }
 
+is_golden() {
+    screen
+    cmp -s screen "$golden"
+}
+
 # same_screen GOLDEN NAME: the screen is that of tests/golden/GOLDEN, at last.
 same_screen() {
     golden=$SOURCE_ROOT/tests/golden/$1
-    tries=0
-    while [ $tries -lt 100 ]; do
+    if [ "${ROOFTOP_GOLDEN:-}" = write ]; then
+        sleep 0.5
         screen
-        cmp -s screen "$golden" && break
-        [ "${ROOFTOP_GOLDEN:-}" != write ] || [ $tries -lt 10 ] || break
-        tries=$((tries + 1))
-        sleep 0.05
-    done
+    else
+        await is_golden
+    fi
     expect_same screen "$golden" "$2"
 }

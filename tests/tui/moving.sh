@@ -4,16 +4,22 @@
 lost=sim:$SOURCE_ROOT/tests/data/lost.sim
 recording=replay:$SOURCE_ROOT/data/h200.roof
 
-open_screen 100 30 --source "$lost@4"
+open_screen 100 30 --source "$lost@4" --paused --from 0.5
 wait_for 'compute-bound' "two GPUs"
 press Down
 press Enter
+press n
 wait_for '^ 1 .*stale' "zoomed on the second while it does not answer"
+press n
+wait_without 'stale' "when it is back"
+press Space
+wait_for 'the end of the recording' "the end is told"
 wait_for '^ 1 .*lost' "and while it is lost"
 wait_for 'the GPU is lost; last seen' "with the reason"
-wait_for 'the end of the recording' "the end is told"
 press Escape
 wait_for '^ 0 ' "back from the zoom"
+press '{' '{' '{' '{' '{' '{' '{'
+wait_for ' x0\.[0-9]+' "much slower"
 press Space
 wait_for '0:0[0-3]' "Space plays it again"
 press q
