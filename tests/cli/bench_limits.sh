@@ -11,22 +11,22 @@ modes = mps-limits
 repeats = 2
 settle = 1ms
 [one]
-command = $fake_job sm spin 0.3
+command = $fake_job sm
 count = 2
 [two]
-command = $fake_job sm spin 0.3 >>two.seen
+command = $fake_job sm >>two.seen
 profile = of_two
 [three]
-command = $fake_job sm alloc 1G spin 1.2
+command = $fake_job sm alloc 1G seen 4
 sm = 30%
 END
 expect_exit 0 'a dry run without profiles' "$ROOFTOP" bench -n profiled.ini
 expect_text out '^  mps-limits: left out: \[one\] has no sm = … and no profile; run .rooftop profile --scaling --name one -- COMMAND' 'says what to run'
 expect_exit 0 'a bench without profiles' "$ROOFTOP" bench profiled.ini
 expect_text err '^mps-limits: \[one\] has no sm' 'leaves the mode out'
-expect_exit 0 'a profile' "$ROOFTOP" profile --name one --scaling -- "$fake_job" alloc 1G spin 1.2
-"$ROOFTOP" profile --name of_two -- "$fake_job" spin 1.2 2>/dev/null
-"$ROOFTOP" profile -- "$fake_job" sm alloc 1G spin 1.2 >/dev/null 2>&1
+expect_exit 0 'a profile' "$ROOFTOP" profile --name one --scaling -- "$fake_job" alloc 1G seen 4
+"$ROOFTOP" profile --name of_two -- "$fake_job" seen 4 2>/dev/null
+"$ROOFTOP" profile -- "$fake_job" sm alloc 1G seen 4 >/dev/null 2>&1
 # Known figures: 95 % of the speed at 35 % of the SMs; 58 % of the SMs. Then 2 · 35 + 58 into 70.
 sqlite3 "$ROOFTOP_PROFILES" "UPDATE profile SET span_seconds = 9.5 WHERE key = 'one';
     UPDATE profile_scaling SET span_seconds = CASE sm_percent WHEN 25 THEN 9.5 / 0.9 ELSE 9.5 / 1.025 END WHERE key = 'one';
