@@ -66,6 +66,19 @@ await() {
     done
 }
 
+# expect_line PATTERN NAME COMMAND…: it runs until a line of its output, in the file `out`, matches; then it is
+# ended.
+expect_line() {
+    pattern=$1 name=$2
+    shift 2
+    "$@" >out &
+    runs=$!
+    await grep -Eq -- "$pattern" out
+    result $? "$name"
+    kill $runs
+    wait $runs 2>/dev/null
+}
+
 has_ended() {
     ! kill -0 "$1" 2>/dev/null
 }

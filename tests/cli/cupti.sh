@@ -20,12 +20,7 @@ columns=effective_clock_hertz,l2_active_ratio,tensor_active_ratio,counters_share
 stat_until() {
     pattern=$1 name=$2
     shift 2
-    "$ROOFTOP" stat --interval 0.1 --format csv -m $columns "$@" >out &
-    stat=$!
-    wait_for "$pattern" out
-    result $? "$name"
-    kill $stat
-    wait $stat
+    expect_line "$pattern" "$name" "$ROOFTOP" stat --interval 0.1 --format csv -m $columns "$@"
 }
 
 # all_off: as many times disabled as enabled, and at least once.
@@ -33,23 +28,25 @@ all_off() {
     [ "$(grep -c '^enable' log)" -gt 0 ] && [ "$(grep -c '^enable' log)" -eq "$(grep -c '^disable' log)" ]
 }
 
+# counters_log FILE: of the counters from now on. A helper may still be ending when its program has, and writes
+# where it began.
+counters_log() {
+    printf 'value gpc__cycles 1.5e9\nvalue pct_of 40\nlog %s/%s\n' "$PWD" "$1" >counters
+}
+
 echo 'gpu h200' >nvml
-printf 'value gpc__cycles 1.5e9\nvalue pct_of 40\nlog %s/log\n' "$PWD" >counters
+counters_log log
 stat_until ',1\.5e\+09,0\.4,0\.935,0\.0[0-9]*' "auto adds the clock and L2 to what GPM measures, in bursts"
 await all_off
 result $? "the counters are off when it has ended"
-rm log
-
 stat_until ',1\.5e\+09,0\.4,0\.935,1' "the source cupti samples all the time" --source cupti
-# Its helper may still be ending.
-wait_for '^disable' log
-rm log
-"$ROOFTOP" stat --clock off --interval 0.1 --count 8 --format csv -m $columns >out
-expect_text out ',,,0\.935,' "without CUPTI, GPM goes on"
-[ ! -e log ]
+await all_off
+counters_log untouched
+stat_until ',,,0\.935,' "without CUPTI, GPM goes on" --clock off
+[ ! -e untouched ]
 result $? "and the counters stay off"
 "$ROOFTOP" stat --source nvml --interval 0.1 --count 2 >out
-[ ! -e log ]
+[ ! -e untouched ]
 result $? "so they do with the source nvml"
 
 echo 'gpu a100' >nvml
@@ -120,7 +117,7 @@ await has_ended "$helper"
 rm log
 
 # Another program asks for the counters: of this program's helper, and of no other test's.
-printf 'value gpc__cycles 1.5e9\nlog %s/log\n' "$PWD" >counters
+counters_log released
 # shellcheck disable=SC3045 # dash and bash have -c
 ulimit -c unlimited 2>/dev/null
 "$ROOFTOP" stat --source cupti --interval 0.1 --format csv -m effective_clock_hertz >stream &
@@ -138,8 +135,8 @@ ROOFTOP_HOST_ROOT=$PWD/root
 export ROOFTOP_HOST_ROOT
 expect_exit 0 "release" "$ROOFTOP" release --for 30s
 expect_text out '^asked 1 rooftop process for the counters, for 30 s$' "the helper is asked"
-wait_for disable log
-expect_text log '^disable 0$' "the counters are free"
+wait_for disable released
+expect_text released '^disable 0$' "the counters are free"
 rm root/proc/*
 expect_exit 0 "release where there is nobody" "$ROOFTOP" release
 expect_text out '^asked 0 rooftop processes' "nobody is asked"

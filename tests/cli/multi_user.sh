@@ -52,7 +52,7 @@ expect_exit 3 "several users beside one" $run --multi-user -- touch ran
 expect_text err "is shared by one user, as 'alone' \(PID [0-9]+\) asked" "and says so"
 rm -f err
 (await grep -q 'waiting for a slot' err; touch end) &
-expect_exit 0 "it can wait" $run --multi-user --wait 20 -- true
+expect_exit 0 "it can wait" $run --multi-user --wait 1h -- true
 expect_text err 'waiting for a slot: GPU-.* is shared by one user' "and says for what"
 wait $job
 result $? "the first has ended well"
@@ -67,7 +67,7 @@ expect_exit 3 "another user's MPS server" $run -- touch ran
 expect_text err "in use by another MPS server, .* of $(id -nu 65534) \(PID [0-9]+\)" "is named with its user"
 rm -f err
 (await grep -q 'waiting for a slot' err; echo quit | $theirs "$ROOFTOP_MPS_CONTROL") &
-expect_exit 0 "it can be waited for" $run -q --wait 20 -- true
+expect_exit 0 "it can be waited for" $run -q --wait 1h -- true
 expect_text err "waiting for a slot: .* of $(id -nu 65534)" "by name"
 wait
 

@@ -7,15 +7,13 @@ export ROOFTOP_NVML FAKE_NVML_SCRIPT
 unset ROOFTOP_SOURCE
 
 echo 'gpu h200' >script
-# Some records: on a busy machine the first may come before the GPU has been read twice.
-expect_exit 0 'stat reads a GPU' "$ROOFTOP" stat --source nvml --count 5 --interval 0.2 --format json
-expect_text out '"tensor_active_ratio":0.935,' 'stat has the counters of GPM'
+stat="$ROOFTOP stat --source nvml --interval 0.1"
+expect_line '"tensor_active_ratio":0.935,' 'stat has the counters of GPM' $stat --format json
 expect_text out '"power_watts":601.75,' 'stat has the values of NVML'
 expect_text out '"effective_clock_hertz":null,' 'what NVML lacks is null'
 
 printf 'gpu h200\nnvmlDeviceGetFieldValues 186 -> 3\n' >script
-"$ROOFTOP" stat --source nvml --count 1 >out
-expect_text out ' 593~ ' 'where only a mean power is known, stat shows it with a tilde'
+expect_line ' 593~ ' 'where only a mean power is known, stat shows it with a tilde' $stat
 "$ROOFTOP" top --source nvml --once --size 100x24 >out
 expect_text out ' ~593W ' 'so does the header of top'
 expect_text out 'mean power +593 W ' 'and its meter'
@@ -40,12 +38,12 @@ at 0.3
 device 1
 * -> 15
 END
-expect_exit 0 'stat goes on when a GPU is lost' "$ROOFTOP" stat --source nvml --count 6 --interval 0.2 --format json
-expect_text out '"index":0,.*"state":"ok".*"index":1,.*"state":"lost"' 'the other GPU is read'
+expect_line '"index":0,.*"state":"ok".*"index":1,.*"state":"lost"' 'stat goes on when a GPU is lost' \
+    $stat --format json
 
 printf 'gpu h200\ngpu h200\nnvmlDeviceGetTemperature -> hang %s\n' "$PWD/never" >script
-expect_exit 0 'stat goes on when a GPU hangs' timeout 20 "$ROOFTOP" stat --source nvml --count 3 --interval 0.2 --format json
-expect_text out '"index":0,.*"state":"ok".*"index":1,' 'the other GPU is read while one hangs'
+expect_line '"index":0,.*"state":"ok".*"index":1,.*"state":"(none|stale)"' 'stat goes on while a GPU hangs' \
+    $stat --format json
 
 for code in 9 18 4; do
     echo "init $code" >script

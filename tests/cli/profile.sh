@@ -48,7 +48,8 @@ expect_exit 0 "scaling" $profile --name one --scaling -- "$fake_job" alloc 1G se
 $profile export one | "$jsoncheck" scaling.# scaling.0.sm_percent scaling.2.sm_percent >values
 echo '3 25 75' >expected
 expect_same values expected "three parts of the SMs"
-$profile export one | "$jsoncheck" span_seconds scaling.0.span_seconds | grep -Eq '^0\.[1-9][0-9]* 0\.[1-9]'
+$profile export one | "$jsoncheck" span_seconds scaling.0.span_seconds | awk '{ print ($1 >= 0.1 && $2 >= 0.1) }' |
+    grep -q 1
 result $? "and the time from its first work on the GPU to its last, of each"
 $profile show one >out
 expect_text out '^with 50 % of the SMs: [0-9.]+ s, [0-9.]+ s from first to last work$' "show says it too"

@@ -84,7 +84,7 @@ expect_exit 3 "a GPU with another MPS server" $run --gpu 0 --share --mem 4G -- t
 expect_text err 'in use by another MPS server, .* of [^ ]+ \(PID [0-9]+\), which has no slot' "and names it"
 rm -f err
 (await grep -q 'waiting for a slot' err; echo quit | away "$ROOFTOP_MPS_CONTROL") &
-expect_exit 0 "it can be waited for" $run -q --gpu 0 --share --mem 4G --wait 20 -- true
+expect_exit 0 "it can be waited for" $run -q --gpu 0 --share --mem 4G --wait 1h -- true
 expect_text err 'waiting for a slot: .* another MPS server' "by name"
 wait
 
