@@ -101,6 +101,7 @@ static void a_silent_daemon_is_replaced(void **state)
 {
     struct mps_stage *stage = *state;
     struct mps_view view;
+    double patience = stage->mps.patience;
     stage->mps.patience = 0.3;
     mps_stage_script(stage, "start -> mute\n");
     assert_int_equal(mps_start(&stage->mps, &stage->failure), -ETIMEDOUT);
@@ -109,6 +110,7 @@ static void a_silent_daemon_is_replaced(void **state)
     assert_int_equal(view.state, MPS_SILENT);
     pid_t mute = view.daemon;
     mps_stage_script(stage, "");
+    stage->mps.patience = patience;
     mps_stage_start(stage);
     mps_look(&stage->mps, &view);
     assert_int_not_equal(view.daemon, mute);

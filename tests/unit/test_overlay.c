@@ -143,6 +143,7 @@ static const enum metric beside_the_clock[] = {METRIC_L2_ACTIVE, METRIC_ISSUE_AC
 static void adds_what_gpm_lacks_in_bursts(void **state)
 {
     struct fixture *fixture = *state;
+    double began = clock_monotonic();
     open_overlay(fixture, CLOCK_BURST, 9.0, "value dram__bytes_read 2e12\n");
     sample_set(&fixture->samples[0], METRIC_SM_ACTIVE, .9);
     assert_true(comes(fixture, 0, METRIC_EFFECTIVE_CLOCK, ABSENT_NO));
@@ -153,7 +154,8 @@ static void adds_what_gpm_lacks_in_bursts(void **state)
     assert_float_equal(sample->value[METRIC_SM_ACTIVE], .9, 1e-9);
     assert_false(sample_has(sample, METRIC_TENSOR_ACTIVE));
     assert_float_equal(sample->value[METRIC_COUNTERS_SHARE], .4, 1e-6);
-    assert_true(sample->value[METRIC_COUNTERS_AGE] >= 0 && sample->value[METRIC_COUNTERS_AGE] < .4);
+    assert_true(sample->value[METRIC_COUNTERS_AGE] >= 0);
+    assert_true(sample->value[METRIC_COUNTERS_AGE] < clock_monotonic() - began);
     close_overlay(fixture);
     assert_true(count_log("enable") > 0);
     assert_int_equal(count_log("enable"), count_log("disable"));
