@@ -136,10 +136,11 @@ static double error(const struct play *play)
 
 static void show(const char *what, const struct play *play)
 {
-    print_message("%s: %.1f %% of %u busy frames have a clock, its mean error is %.2f %%, longest "
-                  "gap %.1f s; %u bursts in %.0f s\n",
-                  what, 100 * share(play), play->busy, 100 * error(play), play->longest_gap,
-                  play->bursts, play->time);
+    print_message(
+        "# %s: %.1f %% of %u busy frames have a clock, its mean error is %.2f %%, longest "
+        "gap %.1f s; %u bursts in %.0f s\n",
+        what, 100 * share(play), play->busy, 100 * error(play), play->longest_gap, play->bursts,
+        play->time);
 }
 
 /* Jobs of 2.8 s with 2 s between, of so many kinds at random. */
@@ -220,7 +221,7 @@ static void a_clock_that_moves_with_the_drivers_is_nearer(void **state)
         compare_with_held(phases[i], &moved, &held);
     moved /= (double)phase_count;
     held /= (double)phase_count;
-    print_message("moved as NVML's clock moves: %.2f %% wrong; held as it is: %.2f %%\n",
+    print_message("# moved as NVML's clock moves: %.2f %% wrong; held as it is: %.2f %%\n",
                   100 * moved, 100 * held);
     assert_true(moved < .8 * held);
 }
