@@ -82,8 +82,9 @@ gpu h200
 processes compute 99999999:1048576 2147483647:?
 END
 valid "processes that have gone"
-"$jsoncheck" gpus.0.processes.# gpus.0.processes.0.outside gpus.0.processes.1.memory_bytes <json |
-    sort -u >values
+expect_line '"processes":\[\{' "which are listed" "$ROOFTOP" stat --interval 0.1 --format json --processes
+grep -m 1 '"processes":\[{' out |
+    "$jsoncheck" gpus.0.processes.# gpus.0.processes.0.outside gpus.0.processes.1.memory_bytes >values
 echo '2 true null' >expected
 expect_same values expected "they are outside, and memory that is not known is null"
 

@@ -1,7 +1,7 @@
 /* An inference server's stand-in, for tests: PROGRAM serve MODEL --answers FOLDER listens on a free
  * port of loopback, starts itself anew with "--port PORT" behind its arguments, as a person would
  * have written them, makes the file FOLDER/ready, and answers GET /a/b with the file FOLDER/a_b, or
- * with 404. It ends after a minute at the latest. */
+ * with 404. It ends after ten minutes at the latest. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
         return 2;
     if (!descriptor)
         return start_anew(argv, argc);
-    alarm(60);
+    alarm(600);
     char ready[1024];
     snprintf(ready, sizeof(ready), "%s/ready", folder);
     close(open(ready, O_WRONLY | O_CREAT, 0644));
