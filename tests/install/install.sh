@@ -27,6 +27,15 @@ result $? "there are declarations to read"
 expect_same exported declared "the shared library exports what the header declares"
 expect_same visible declared "the static library shows what the header declares"
 
+# Also where objects are not yet machine code: distributions build so.
+echo '__attribute__((visibility("hidden"))) int inner(void) { return 1; }' >inner.c
+echo 'int inner(void); int rooftop_outer(void) { return inner(); }' >outer.c
+gcc -flto -fPIC -c inner.c outer.c && gcc-ar rcs parts.a inner.o outer.o &&
+    CC='gcc -flinker-output=nolto-rel' sh "$SOURCE_ROOT/src/api/archive.sh" lto.a - parts.a
+nm -g --defined-only lto.a | awk 'NF == 3 { print $3 }' >visible
+echo rooftop_outer >declared
+expect_same visible declared "and so does one of objects for link-time optimisation"
+
 export PKG_CONFIG_LIBDIR="$folder/pkgconfig"
 export PKG_CONFIG_SYSROOT_DIR="$root"
 export PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
