@@ -147,6 +147,12 @@ static void on_frame(void *context, uint32_t events)
         finish(recorder);
         return;
     }
+    if (r < 0) {
+        end_progress(recorder);
+        recorder->code = watch_broken(recorder->command, recorder->monitor, r);
+        finish(recorder);
+        return;
+    }
     if (r == 1)
         r = recording_add(recorder->recording);
     if (r < 0) {

@@ -83,7 +83,7 @@ static int wait_for_frame(const struct command *command, struct monitor *monitor
         if (r == -ENODATA)
             return run_error(command, "the recording ends there");
         if (r <= 0)
-            return watch_failed(command, r == 0 ? -ETIMEDOUT : r, &(struct counter_failure){0});
+            return watch_broken(command, monitor, r == 0 ? -ETIMEDOUT : r);
     }
     return EXIT_DONE;
 }

@@ -144,7 +144,7 @@ static int watch(const struct command *command, const struct settings *settings,
         if (r == -EINTR)
             continue;
         if (r < 0)
-            return watch_failed(command, r, &(struct counter_failure){0});
+            return watch_broken(command, monitor, r);
         tell_failure(command, monitor, &told);
         if (r == 0)
             continue;

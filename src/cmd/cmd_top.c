@@ -142,7 +142,7 @@ static int read_size(const struct command *command, const struct settings *setti
     return EXIT_DONE;
 }
 
-static int report(const struct command *command, int r)
+static int report(const struct command *command, const struct monitor *monitor, int r)
 {
     const char *terminal = getenv("TERM");
     if (r == -ENOTTY)
@@ -159,7 +159,7 @@ static int report(const struct command *command, int r)
                          "ncurses-base (Debian,\nFedora) or ncurses-terminfo-base (Alpine); "
                          "--once and 'rooftop stat' need none",
                          terminal ? terminal : "");
-    return r < 0 ? run_error(command, "%s", strerror(-r)) : EXIT_DONE;
+    return r < 0 ? watch_broken(command, monitor, r) : EXIT_DONE;
 }
 
 static int watch(const struct command *command, const struct settings *settings,
@@ -174,11 +174,11 @@ static int watch(const struct command *command, const struct settings *settings,
     if (code != EXIT_DONE)
         return code;
     if (!settings->once)
-        return report(command, top_run(monitor, top_options));
+        return report(command, monitor, top_run(monitor, top_options));
     struct strbuf out = {0};
     int r = top_print(monitor, top_options, &out);
     output_start();
-    code = r < 0 ? report(command, r) : output_result(command, output_write(&out));
+    code = r < 0 ? report(command, monitor, r) : output_result(command, output_write(&out));
     strbuf_free(&out);
     return code;
 }
@@ -208,7 +208,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (settings.budget <= 0)
         return usage_error(command, "--budget: %g is not above 0", settings.budget);
     if (!settings.once && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
-        return report(command, -ENOTTY);
+        return report(command, NULL, -ENOTTY);
 
     struct top_options top_options = {
         .source = counter_usual_source(settings.watch.source),

@@ -92,7 +92,7 @@ static int collect(const struct command *command, const struct settings *setting
         if (r == -EINTR)
             continue;
         if (r <= 0)
-            return watch_failed(command, r == 0 ? -ETIMEDOUT : r, &(struct counter_failure){0});
+            return watch_broken(command, monitor, r == 0 ? -ETIMEDOUT : r);
         if (monitor_generation(monitor) != generation)
             return run_error(command, "GPUs have come or gone: start again");
         if (end > 0 && monitor_time(monitor) > end + 1e-6)

@@ -66,6 +66,23 @@ int watch_open(const struct command *command, const struct watch_options *option
     return code;
 }
 
+int watch_broken(const struct command *command, const struct monitor *monitor, int error)
+{
+    const struct counter *counter = monitor_counter(monitor);
+    bool recorded = counter && !counter->ops->live;
+    if (recorded && error == -EBUSY)
+        return run_error(command, "%s: another program holds the file locked", counter->library);
+    if (!recorded || error != -EBADMSG)
+        return watch_failed(command, error, &(struct counter_failure){0});
+    double time = monitor_time(monitor);
+    if (time > 0)
+        run_error(command, "%s: the recording is damaged, %.1f s from its beginning",
+                  counter->library, time - counter->begin);
+    else
+        run_error(command, "%s: the recording is damaged", counter->library);
+    return EXIT_USAGE;
+}
+
 static bool find_mark(const struct counter *counter, const char *name, size_t length,
                       double *ret_time)
 {
@@ -115,7 +132,7 @@ int watch_seek(const struct command *command, struct monitor *monitor, const cha
     if (code != EXIT_DONE)
         return code;
     int r = monitor_seek(monitor, time);
-    return r < 0 ? run_error(command, "--from: '%s': %s", where, strerror(-r)) : EXIT_DONE;
+    return r < 0 ? watch_broken(command, monitor, r) : EXIT_DONE;
 }
 
 void output_start(void)

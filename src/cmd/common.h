@@ -75,6 +75,9 @@ MUST_CHECK int watch_open(const struct command *command, const struct watch_opti
 /* Says on stderr why a source did not open; returns the exit code that goes with it. */
 int watch_failed(const struct command *command, int error, const struct counter_failure *failure);
 
+/* The same of one that was open, and with the file of a recording that turned out to be damaged. */
+int watch_broken(const struct command *command, const struct monitor *monitor, int error);
+
 /* The time, since 1970, of what --from names in a recording: a time from its beginning, such as
  * "30s", the mark of that name, or a time behind a mark, "NAME+5s". Returns EXIT_DONE, or another
  * exit code after saying why. */

@@ -199,7 +199,7 @@ static int read_side(const struct command *command, const struct diff_part *part
     free(walk->blocks);
     free(walk->last);
     if (r < 0)
-        return run_error(command, "%s: %s", file, strerror(-r));
+        return watch_broken(command, walk->monitor, r);
     if (spans > 0)
         return EXIT_DONE;
     return mark ? no_such_mark(command, monitor_counter(walk->monitor), file, mark)

@@ -475,7 +475,7 @@ int top_run(struct monitor *monitor, const struct top_options *options)
         return -ENOMEM;
     int r = init(top, monitor, options);
     if (r == 0)
-        r = begin(top, NAN);
+        r = begin(top, top->view.paused ? top->model.begin : NAN);
     if (r == 0)
         r = screen_open(&top->screen, &options->prefs);
     if (r == 0)

@@ -153,4 +153,17 @@ for form in text json csv; do
     result $? "$form: a full disk is"
 done
 
+# One page of a recording is lost.
+cp "$SOURCE_ROOT/data/h200.roof" damaged.roof
+dd if=/dev/zero of=damaged.roof bs=4096 seek=80 count=1 conv=notrunc 2>/dev/null
+damage='damaged.roof: the recording is damaged, [0-9.]+ s from its beginning'
+for command in stat "top --once --span 5m" waterfall "record -o rest.roof"; do
+    # shellcheck disable=SC2086
+    expect_exit 2 "$command: a recording is damaged in its middle" "$ROOFTOP" $command --source replay:damaged.roof@max
+    expect_text err "$damage" "$command says so, and where"
+done
+expect_exit 2 "diff: the same" "$ROOFTOP" diff damaged.roof "$SOURCE_ROOT/data/h200.roof"
+expect_text err "$damage" "diff says so too"
+expect_exit 0 "what was before the damage is recorded" "$ROOFTOP" stat --source replay:rest.roof@max
+
 finish

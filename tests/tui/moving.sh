@@ -56,6 +56,7 @@ wait_for '^║ 3:' "and the recording stands"
 press q
 wait_exit 0 "q quits"
 open_screen 80 24 --source "$recording" --paused
+wait_for '^ 0 H200 +C +0%' "not played yet it shows its first moment"
 press End
 wait_for 'the end of the recording' "gone to, the end is told too"
 press Space
