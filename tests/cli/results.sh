@@ -20,6 +20,10 @@ done
 [ "$stem" ] && [ -f "$results/products.bench" ]
 result $? 'there are some'
 
+sed -n 's/^| `\([a-z_]*\)` |.*/\1/p' "$results/colocation.md" | paste -sd , >described
+sed -n 's/^COLUMNS = \[//; T; :more; N; s/\]$//; T more; s/[" \n]//g; p' "$SOURCE_ROOT/tests/device/bench.py" >columns
+[ -s columns ] && expect_same described columns 'colocation.md describes each column of colocation.csv'
+
 sed '1,/^## Figures$/d' "$results/bench-h200.md" >documented
 "$tables" >made
 expect_same made documented 'the tables of bench-h200.md are what the results say'

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Puts what tests/device/bench.py found into docs/results: of each set, with two trials of each mode or more, the
-# result, its page and its JSON; the tables of docs/results/bench-h200.md; colocation.csv; and the rows of README.md.
+# result, its page and its JSON; the tables of docs/results/bench-h200.md; colocation.csv and the profiles of its jobs;
+# and the rows of README.md.
 #
 # usage: ship_bench.sh FOLDER
 #
@@ -37,6 +38,7 @@ for set in trainings products mix streams large; do
     "$rooftop" report --format html "$results/$set.bench" >"$results/$set.html"
 done
 [ ! -f "$scratch/colocation.csv" ] || cp "$scratch/colocation.csv" $results/
+[ ! -f "$scratch/profiles.json" ] || cp "$scratch/profiles.json" $results/colocation-profiles.json
 
 sed '/^## Figures$/q' $page >"$scratch/page"
 tests/tools/bench_tables.sh >>"$scratch/page"
