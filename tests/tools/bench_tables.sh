@@ -82,7 +82,7 @@ for mode in mps time-slicing; do
     sqlite3 -cmd '.import --csv colocation.csv line' :memory: "
         WITH kind(name, place) AS (VALUES ('mlp', 1), ('gemm', 2), ('mem', 3), ('big', 4)),
         seen AS (SELECT *, CASE WHEN instr(job, '.') THEN substr(job, 1, instr(job, '.') - 1) ELSE job END AS own FROM line
-                 WHERE mode = '$mode' AND outcome = 'ended' AND length(jobs) - length(replace(jobs, '+', '')) = 1),
+                 WHERE mode = '$mode' AND slowdown != '' AND length(jobs) - length(replace(jobs, '+', '')) = 1),
         cell AS (SELECT a.place, a.name AS own, b.place AS at,
                     (SELECT printf('%.2f', avg(slowdown)) FROM seen WHERE seen.own = a.name
                      AND jobs IN (a.name || '+' || b.name, b.name || '+' || a.name)) AS text
