@@ -81,6 +81,29 @@ sqlite3 work/trainings.bench "SELECT count(*) FROM run WHERE outcome = 'ended'" 
 expect_text out '^60$' 'every job of every trial ended'
 [ "$(ls kept)" = bench.tar.gz ]
 result $? 'it leaves one file'
+# What is left is told beforehand.
+expect_exit 0 'the plan' python3 "$device/bench.py" all --plan
+expect_text out '^plan: trainings: 0 runs, 0 s' 'what is complete takes nothing'
+expect_text out '^plan: colocation: 42 runs, ' 'solo runs of four kinds, 10 pairs and 20 triples'
+expect_text out '^plan: .* trials took [0-9.]+ times the guess$' 'by what trials took here'
+# A solo run, a pair and a profile; then another GPU.
+run_items="import sys, time; sys.path.insert(0, '$device'); import bench; items = bench.items_of('colocation', 1)
+assert all([bench.bench(item, time.time() + 600) for item in (items[0], items[4])]) and bench.table()
+bench.KINDS[1:] = []; bench.iterations = lambda: {'mlp': 1000}; assert bench.profiles(time.time() + 600)"
+expect_exit 0 'jobs beside each other' python3 -c "$run_items"
+sqlite3 :memory: -cmd '.import --csv kept/colocation.csv line' \
+    "SELECT jobs, mode, count(*), min(slowdown > 0), min(solo_seconds > 0) FROM line GROUP BY jobs, mode" >out
+printf '%s\n' 'mlp|exclusive|3|1|1' 'mlp+mlp|mps|2|1|1' >expected
+expect_same out expected 'a line for each job, with its time alone'
+"$BUILD_ROOT/tests/tools/jsoncheck" mlp.key <work/profiles.json >out
+expect_text out '^"mlp"$' 'its profile is kept'
+cp gpu/nvml nvml.before
+echo 'nvmlDeviceGetUUID -> 0 "GPU-dba5d9ac-0000-4000-8000-000000000001"' >>gpu/nvml
+expect_exit 0 'on another GPU' python3 "$device/bench.py" colocation --plan
+expect_text out '^plan: colocation: 41 runs, ' 'the solo runs are made anew, a pair that is complete is not'
+cp nvml.before gpu/nvml
+rm -r work/co-* kept/colocation.csv
+
 # On another machine, from the archive.
 mv work before
 mv kept/bench.tar.gz .
