@@ -23,7 +23,8 @@ static const struct option_row options[] = {
 static bool asks_for_roi(const struct roi_options *roi)
 {
     return !isnan(roi->gpu_hour_cost) || !isnan(roi->power_cost) || !isnan(roi->adoption_cost) ||
-           !isnan(roi->operations_cost) || !isnan(roi->gpu_hours);
+           !isnan(roi->operations_cost) || !isnan(roi->gpu_hours) || !isnan(roi->idle_power) ||
+           roi->mode || roi->currency[0];
 }
 
 static int run(const struct command *command, int argc, char **argv)

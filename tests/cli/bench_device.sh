@@ -22,7 +22,8 @@ import os, subprocess, sys, torch
 kind, steps, tag = sys.argv[1:]
 assert kind != os.environ.get("BROKEN")
 open(os.environ["ROOFTOP_READY"] + tag, "w").close()
-subprocess.run([os.environ["FAKE_JOB"], "wait", os.environ["ROOFTOP_GO"], "spin", "0.01"], check=True)
+length = "0.6" if "ROOFTOP_PROFILES" in os.environ else "0.01"  # a profile takes a job that can be measured
+subprocess.run([os.environ["FAKE_JOB"], "wait", os.environ["ROOFTOP_GO"], "spin", length], check=True)
 print(f"JOB {tag} {kind} 0.010", flush=True)
 END_OF_PYTHON
 export PYTHONPATH="$PWD/modules" IMPORTS="$PWD/imports" FAKE_JOB="$fake_job" SCRIPT="$PWD/job.py"

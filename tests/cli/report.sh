@@ -113,6 +113,8 @@ result $? 'the man page defines each measure'
 
 expect_exit 2 'a price that is missing' "$ROOFTOP" roi --gpu-hours 1000 two.bench
 expect_text err 'give --gpu-hour-cost: there are no hidden prices' 'is asked for'
+expect_exit 2 'a mode to compare, without prices' "$ROOFTOP" report --mode mps-equal two.bench
+expect_text err 'there are no hidden prices' 'is not passed over'
 # shellcheck disable=SC2086
 expect_exit 2 'a mode that is none' "$ROOFTOP" roi $prices --mode fast two.bench
 # shellcheck disable=SC2086

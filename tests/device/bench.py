@@ -280,9 +280,13 @@ def profiles(until):
     path = WORK / "profiles.json"
     found = json.loads(path.read_text()) if path.exists() else {}
     for kind, steps in iterations().items():
-        if kind not in found and until - time.time() > PROFILED + 3 * START:
+        if kind in found or until - time.time() < PROFILED + 3 * START:
+            continue
+        try:
             found[kind] = profile(kind, steps)
-            path.write_text(json.dumps(found))
+        except subprocess.SubprocessError as error:
+            say(f"profile of {kind}: {error}")
+        path.write_text(json.dumps(found))
     return len(found) == len(KINDS)
 
 
