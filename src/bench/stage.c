@@ -39,7 +39,7 @@ static int take_lease(struct stage *stage, bool beside, struct counter_failure *
         r = slot_open(&stage->slots, stage->folder, failure);
     if (r < 0)
         return r;
-    size_t count = gpus_list(stage->monitor, stage->slots, stage->folder, gpus);
+    size_t count = gpus_list(stage->monitor, stage->slots, stage->folder, NULL, gpus);
     /* Of a GPU with instances the list holds those. */
     if (count == 0 || strcmp(gpus[0].uuid, gpu_of(stage)->text[DEVICE_UUID]) != 0)
         return 0;

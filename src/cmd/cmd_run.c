@@ -6,6 +6,7 @@
 #include "base/parse.h"
 #include "cmd/job.h"
 #include "share/gpus.h"
+#include "share/guard.h"
 
 enum { SMALLEST_SLOT = 64 << 20 };
 static const uint64_t NOT_ASKED = UINT64_MAX;
@@ -166,7 +167,8 @@ static int report(const struct command *command, const struct settings *settings
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct settings settings = {.gpu_count = 1, .memory = NOT_ASKED};
+    struct settings settings = {
+        .gpu_count = 1, .memory = NOT_ASKED, .reserve = GUARD_RESERVE_BYTES};
     int operands;
     int result = options_parse(command, argc, argv, &settings, &operands);
     if (result != OPTIONS_GO)
@@ -187,6 +189,10 @@ static int run(const struct command *command, int argc, char **argv)
         return usage_error(command, "--gpus: 1 to %d", SLOT_GPUS);
     if (settings.memory < SMALLEST_SLOT)
         return usage_error(command, "--mem: a slot of less than 64M holds no CUDA program");
+    if (settings.reserve == 0)
+        return usage_error(command,
+                           "--reserve: with nothing to stay free, no job has to end before "
+                           "the GPU is full, and then the allocations of all fail");
     if (settings.reserve > GPUS_FREE_BYTES)
         return usage_error(command, "--reserve: slots leave 1 GiB of a GPU free; with more, jobs "
                                     "within their slots would have to end");

@@ -229,12 +229,9 @@ static int read_slots(const struct settings *settings, struct slots *ret,
     if (r == 0)
         r = gpus_open(&ret->monitor, settings->job.source, settings->job.gpus, NULL, failure);
     if (r == 0)
-        ret->gpu_count = gpus_list(ret->monitor, table, folder, ret->gpus);
-    if (r == 0) {
-        r = slot_list(table, &ret->leases, &ret->lease_count);
-        if (r < 0)
-            share_fail(failure, r, "", "the leases in %s cannot be read: %s", folder, strerror(-r));
-    }
+        ret->gpu_count = gpus_list(ret->monitor, table, folder, NULL, ret->gpus);
+    if (r == 0)
+        r = slot_read(table, &ret->leases, &ret->lease_count, failure);
     slot_close(table);
     return r;
 }

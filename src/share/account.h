@@ -59,7 +59,8 @@ struct account {
     struct account_gpu *gpus;
 };
 
-/* Takes one reading of the job's GPU. `jobs` is how many share the GPU, itself included. */
+/* Takes one reading of the job's GPU. `jobs` is how many share the GPU, itself included; programs
+ * without a slot are one together. */
 void account_add(struct account_gpu *gpu, const struct reading *reading, double interval,
                  const struct process_tree *tree, unsigned jobs);
 

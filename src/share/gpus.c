@@ -14,14 +14,6 @@
 static const double FIRST_READ_PATIENCE = 3, ONLY_READ_PATIENCE = 7;
 static const double ENDING_PATIENCE = 10;
 
-static bool has_lease(const struct slot_lease *leases, size_t count, const char *uuid, pid_t pid)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(leases[i].uuid, uuid) == 0 && slot_covers(&leases[i], pid))
-            return true;
-    return false;
-}
-
 /* The servers of this user's own daemon for the GPU. */
 static void look_at_own_servers(const char *run, const char *uuid, struct mps_view *view)
 {
@@ -50,7 +42,7 @@ static void find_occupant(struct monitor *monitor, const struct reading *reading
     bool looked = false;
     for (size_t i = 0; i < reading->processes.count && !gpu->occupant[0]; i++) {
         const struct process *process = &reading->processes.process[i];
-        if (process->kinds == PROCESS_GRAPHICS || has_lease(leases, count, gpu->uuid, process->pid))
+        if (process->kinds == PROCESS_GRAPHICS || slot_has(leases, count, gpu->uuid, process->pid))
             continue;
         if (!looked)
             look_at_own_servers(run, gpu->uuid, &view);
@@ -65,8 +57,35 @@ static void find_occupant(struct monitor *monitor, const struct reading *reading
     }
 }
 
+/* CUDA counts devices in an order of its own, unless it is told to go by their addresses. */
+static bool has_place(const struct device *device, long place)
+{
+    const char *order = getenv("CUDA_DEVICE_ORDER");
+    double index = order && strcmp(order, "PCI_BUS_ID") == 0
+                       ? (double)device->index
+                       : device_number(device, DEVICE_CUDA_INDEX, -1);
+    return !device_is_mig(device) && index == (double)place;
+}
+
+/* As CUDA_VISIBLE_DEVICES has them: places and beginnings of UUIDs, with commas between. */
+static bool is_visible(const struct device *device, const char *visible)
+{
+    while (visible && *visible) {
+        size_t length = strcspn(visible, ",");
+        char *end;
+        long place = strtol(visible, &end, 10);
+        if (end == visible + length && length > 0 && has_place(device, place))
+            return true;
+        if ((strncmp(visible, "GPU-", 4) == 0 || strncmp(visible, "MIG-", 4) == 0) &&
+            strncmp(device->text[DEVICE_UUID], visible, length) == 0)
+            return true;
+        visible += length + (visible[length] == ',');
+    }
+    return !visible;
+}
+
 size_t gpus_list(struct monitor *monitor, struct slot_table *slots, const char *run,
-                 struct slot_gpu ret[SLOT_GPUS])
+                 const char *visible, struct slot_gpu ret[SLOT_GPUS])
 {
     struct slot_lease *leases = NULL;
     size_t lease_count = 0, count = 0;
@@ -77,6 +96,8 @@ size_t gpus_list(struct monitor *monitor, struct slot_table *slots, const char *
         const struct reading *reading = monitor_reading(monitor, i);
         /* Work goes to the instances of a GPU that has some. */
         if (device_number(device, DEVICE_MIG_ENABLED, 0) > 0 && !device_is_mig(device))
+            continue;
+        if (!is_visible(device, visible))
             continue;
         struct slot_gpu *gpu = &ret[count++];
         *gpu = (struct slot_gpu){0};

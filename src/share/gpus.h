@@ -15,6 +15,7 @@ MUST_CHECK int gpus_open(struct monitor **ret, const char *source, const char *g
                          const char *clock, struct counter_failure *failure);
 
 /* Fills the list from the last frame: what leases can have of each, and who uses it without one.
- * `run` is the folder of place_open(). Returns how many, SLOT_GPUS at most. */
+ * `run` is the folder of place_open(); `visible` a CUDA_VISIBLE_DEVICES that leaves others out, or
+ * NULL. Returns how many, SLOT_GPUS at most. */
 size_t gpus_list(struct monitor *monitor, struct slot_table *slots, const char *run,
-                 struct slot_gpu ret[SLOT_GPUS]);
+                 const char *visible, struct slot_gpu ret[SLOT_GPUS]);

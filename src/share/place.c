@@ -44,7 +44,9 @@ int place_make_folder(const char *path)
 
 int place_open(char *ret, size_t size, struct counter_failure *failure)
 {
-    int r = share_fail(failure, -ENOENT, "", "there is no folder for what programs share");
+    int r = share_fail(failure, -ENOENT, ADVICE,
+                       runtime_is_chosen() ? "ROOFTOP_RUNTIME_DIR is no absolute path, or too long"
+                                           : "there is no folder for what programs share");
     for (unsigned i = 0; i < RUNTIME_FOLDERS && r < 0; i++) {
         char parent[256], path[264];
         if (!choose(i, parent, sizeof(parent)))

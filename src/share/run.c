@@ -40,6 +40,18 @@ static void end(struct run *run)
 
 /* ---- a slot ---- */
 
+/* Whoever is above it, such as a batch system or another `rooftop run`, may have chosen a GPU. */
+static const char *visible_devices(const struct run *run)
+{
+    return run->options->gpus ? NULL : getenv("CUDA_VISIBLE_DEVICES");
+}
+
+static void list_gpus(struct run *run)
+{
+    run->gpu_count =
+        gpus_list(run->monitor, run->slots, run->folder, visible_devices(run), run->gpus);
+}
+
 static void shape_request(struct run *run, bool shared)
 {
     const struct run_options *options = run->options;
@@ -67,7 +79,7 @@ static int take_slot(struct run *run, bool shared, struct counter_failure *failu
     double until = clock_monotonic() + run->options->wait;
     bool said = false;
     for (;;) {
-        run->gpu_count = gpus_list(run->monitor, run->slots, run->folder, run->gpus);
+        list_gpus(run);
         shape_request(run, shared);
         int r =
             slot_take(run->slots, &run->request, run->gpus, run->gpu_count, &run->grant, failure);
@@ -113,13 +125,18 @@ static int enter_shared(struct run *run, struct counter_failure *failure)
 static int enter(struct run *run, struct counter_failure *failure)
 {
     struct mps mps;
+    list_gpus(run);
+    if (run->gpu_count == 0 && visible_devices(run))
+        return share_fail(failure, -E2BIG, "Name a GPU with --gpu, or unset the variable.",
+                          "CUDA_VISIBLE_DEVICES is '%s', which is none of the GPUs here",
+                          visible_devices(run));
     if (run->options->mode != RUN_EXCLUSIVE) {
         /* Before a slot is taken that MPS could not serve. */
-        run->gpu_count = gpus_list(run->monitor, run->slots, run->folder, run->gpus);
         int r = run->gpu_count > 0 ? mps_open(&mps, run->folder, run->gpus[0].uuid, failure) : 0;
         if (r == 0)
             r = enter_shared(run, failure);
-        if (r == 0 || r == -EBUSY || r == -E2BIG || r == -EINTR || run->options->mode == RUN_SHARED)
+        if (r == 0 || r == -EBUSY || r == -E2BIG || r == -EINTR || r == -EBADMSG ||
+            run->options->mode == RUN_SHARED)
             return r;
         run_say(run, "no MPS, so it has the GPU to itself: %s", failure->reason);
     }
@@ -242,7 +259,10 @@ static enum run_result run_on_gpus(struct run *run, struct counter_failure *fail
         return RUN_FAILED;
     r = enter(run, failure);
     if (r < 0)
-        return r == -E2BIG ? RUN_WRONG : r == -EINTR ? RUN_INTERRUPTED : RUN_NO_GPU;
+        return r == -E2BIG     ? RUN_WRONG
+               : r == -EINTR   ? RUN_INTERRUPTED
+               : r == -EBADMSG ? RUN_FAILED
+                               : RUN_NO_GPU;
     r = make_account(run);
     if (r == 0)
         r = watch_until_done(run, failure);

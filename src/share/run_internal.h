@@ -35,9 +35,10 @@ struct run {
     struct verify verify;
     struct guard guard;
     unsigned frames;
-    unsigned jobs[SLOT_GPUS]; /* on each of the job's GPUs */
-    unsigned most_jobs;       /* on the first of them, ever */
-    bool ended;               /* the command itself */
+    unsigned jobs[SLOT_GPUS];  /* on each of the job's GPUs */
+    bool strangers[SLOT_GPUS]; /* programs without a slot are there */
+    unsigned most_jobs;        /* on the first of them, ever */
+    bool ended;                /* the command itself */
     bool stopping;
     size_t client_count; /* the command, and processes of it that were seen on the GPU */
     pid_t clients[PROCESS_LIST_CAPACITY];

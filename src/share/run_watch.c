@@ -71,17 +71,44 @@ static void on_timeout(void *context, uint32_t events)
     stop(run, OUTCOME_TIMEOUT, RUN_EXIT_TIMEOUT, why);
 }
 
-/* How many jobs share each of its GPUs now, itself included. */
-static void count_jobs(struct run *run)
+static const struct reading *find_reading(const struct run *run, const char *uuid)
+{
+    for (size_t i = 0; i < monitor_count(run->monitor); i++)
+        if (strcmp(monitor_device(run->monitor, i)->text[DEVICE_UUID], uuid) == 0)
+            return monitor_reading(run->monitor, i);
+    return NULL;
+}
+
+/* A program without a slot is on the GPU. One that cannot be seen from here may be the job's own.
+ */
+static bool has_stranger(const struct run *run, const char *uuid, const struct slot_lease *leases,
+                         size_t count)
+{
+    const struct reading *reading = find_reading(run, uuid);
+    for (size_t i = 0; reading && i < reading->processes.count; i++) {
+        const struct process *process = &reading->processes.process[i];
+        if (process->kinds != PROCESS_GRAPHICS && !(process->kinds & PROCESS_MPS_SERVER) &&
+            !process_tree_has(&run->tree, process->pid) &&
+            process_identify(process->pid).start > 0 &&
+            !slot_has(leases, count, uuid, process->pid))
+            return true;
+    }
+    return false;
+}
+
+/* How many jobs share each of its GPUs now, itself included, and whether others are there too. */
+static void count_jobs(struct run *run, bool strangers)
 {
     struct slot_lease *leases = NULL;
     size_t count;
     if (!run->slots || slot_list(run->slots, &leases, &count) < 0)
         return;
     for (size_t i = 0; i < run->account->gpu_count; i++) {
-        struct slot_use use =
-            slot_use(leases, count, run->account->gpus[i].device.text[DEVICE_UUID]);
+        const char *uuid = run->account->gpus[i].device.text[DEVICE_UUID];
+        struct slot_use use = slot_use(leases, count, uuid);
         run->jobs[i] = use.shared + use.exclusive > 0 ? use.shared + use.exclusive : 1;
+        if (strangers)
+            run->strangers[i] = has_stranger(run, uuid, leases, count);
     }
     free(leases);
     if (run->jobs[0] > run->most_jobs)
@@ -167,14 +194,6 @@ static void verify(struct run *run, const struct process_list *processes)
     }
 }
 
-static const struct reading *find_reading(const struct run *run, const char *uuid)
-{
-    for (size_t i = 0; i < monitor_count(run->monitor); i++)
-        if (strcmp(monitor_device(run->monitor, i)->text[DEVICE_UUID], uuid) == 0)
-            return monitor_reading(run->monitor, i);
-    return NULL;
-}
-
 static void look_at_limits(struct run *run, const struct reading *reading)
 {
     char why[256] = "";
@@ -193,7 +212,8 @@ static void look_at_gpu(struct run *run, size_t i, const struct reading *reading
 {
     double interval = monitor_interval(run->monitor);
     if (!run->ended) {
-        account_add(&run->account->gpus[i], reading, interval, &run->tree, run->jobs[i]);
+        account_add(&run->account->gpus[i], reading, interval, &run->tree,
+                    run->jobs[i] + run->strangers[i]);
         run->account->seen = run->account->seen || run->account->gpus[i].memory_peak > 0;
     }
     if (!run->ended && i == 0 && run->options->observe)
@@ -210,11 +230,12 @@ static void on_frame(void *context, uint32_t events)
         loop_remove(run->loop, monitor_fd(run->monitor));
     if (r <= 0 || run->job.pid == 0)
         return;
-    if (run->frames < EAGER_FRAMES || run->frames % TREE_PERIOD == 0)
+    bool eager = run->frames < EAGER_FRAMES || run->frames % TREE_PERIOD == 0;
+    if (eager)
         read_tree(run);
     run->frames++;
     if (!run->ended)
-        count_jobs(run);
+        count_jobs(run, eager);
     for (size_t i = 0; i < run->account->gpu_count; i++) {
         const struct reading *reading =
             find_reading(run, run->account->gpus[i].device.text[DEVICE_UUID]);
@@ -328,15 +349,18 @@ static void describe_slot(const struct run *run, char variables[5][4400])
     snprintf(variables[1], sizeof(variables[1]), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
     snprintf(variables[2], sizeof(variables[2]), "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
     snprintf(variables[3], sizeof(variables[3]), "CUDA_MPS_SM_PARTITION");
+    /* That of a job around this one: its daemon serves one other GPU. */
+    const char *pipe = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    bool around = pipe && strncmp(pipe, run->folder, strlen(run->folder)) == 0;
+    snprintf(variables[4], sizeof(variables[4]), "%s", around ? "CUDA_MPS_PIPE_DIRECTORY" : "");
 }
 
 static int start(struct run *run)
 {
     char variables[5][4400];
     describe_slot(run, variables);
-    const char *changes[] = {
-        variables[0], variables[1], variables[2], variables[3], run->shared ? variables[4] : NULL,
-        NULL};
+    const char *changes[] = {variables[0], variables[1], variables[2],
+                             variables[3], variables[4], NULL};
     return job_start(&run->job, run->options->command,
                      run->account->gpu_count > 0 ? changes : changes + 5, run->slots,
                      run->grant.id);
@@ -362,7 +386,7 @@ int run_watch(struct run *run)
     int r = set_up(run);
     if (r == 0)
         r = watch_daemon(run);
-    count_jobs(run);
+    count_jobs(run, false);
     /* Orphans of the job stay in its tree. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (run->account->begin <= 0)
@@ -378,7 +402,7 @@ int run_watch(struct run *run)
     /* The job may have ended of it first. */
     look_at_daemon(run);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
-    count_jobs(run);
+    count_jobs(run, false);
     job_end(&run->job);
     if (run->daemon_fd >= 0)
         close(run->daemon_fd);

@@ -152,6 +152,14 @@ bool slot_covers(const struct slot_lease *lease, pid_t pid)
            process_descends(pid, lease->holder.pid);
 }
 
+bool slot_has(const struct slot_lease *leases, size_t count, const char *uuid, pid_t pid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(leases[i].uuid, uuid) == 0 && slot_covers(&leases[i], pid))
+            return true;
+    return false;
+}
+
 struct slot_use slot_use(const struct slot_lease *leases, size_t count, const char *uuid)
 {
     struct slot_use use = {0};
@@ -304,6 +312,14 @@ static void write_grant(struct slot_table *table, const struct slot_request *req
     }
 }
 
+static int fail_at_table(const struct slot_table *table, int error, struct counter_failure *failure)
+{
+    bool damaged = error == -EBADMSG;
+    return share_fail(failure, -EBADMSG,
+                      damaged ? "Remove the file when no `rooftop run` is running." : "", "%s: %s",
+                      table->path, damaged ? "this is no table of leases" : strerror(-error));
+}
+
 int slot_take(struct slot_table *table, const struct slot_request *request,
               const struct slot_gpu *gpus, size_t gpu_count, struct slot_grant *ret,
               struct counter_failure *failure)
@@ -317,8 +333,7 @@ int slot_take(struct slot_table *table, const struct slot_request *request,
                           gpu_count == 1 ? "is" : "are", gpu_count);
     int r = lock_and_load(table);
     if (r < 0)
-        return share_fail(failure, r, "Remove the file when no `rooftop run` is running.", "%s: %s",
-                          table->path, r == -EBADMSG ? "this is no table of leases" : strerror(-r));
+        return fail_at_table(table, r, failure);
     struct slot_grant grant = {0};
     if (table->count + request->gpu_count > SLOT_LEASES)
         r = share_fail(failure, -EBUSY, "", "there are %d leases already", SLOT_LEASES);
@@ -328,7 +343,7 @@ int slot_take(struct slot_table *table, const struct slot_request *request,
         write_grant(table, request, gpus, &grant);
         r = save_and_unlock(table);
         if (r < 0)
-            share_fail(failure, r, "", "%s: %s", table->path, strerror(-r));
+            r = fail_at_table(table, r, failure);
     } else
         flock(table->lock_fd, LOCK_UN);
     if (r == 0)
@@ -362,6 +377,13 @@ int slot_release(struct slot_table *table, uint64_t id)
             table->leases[kept++] = table->leases[i];
     table->count = kept;
     return save_and_unlock(table);
+}
+
+int slot_read(struct slot_table *table, struct slot_lease **ret, size_t *ret_count,
+              struct counter_failure *failure)
+{
+    int r = slot_list(table, ret, ret_count);
+    return r < 0 ? fail_at_table(table, r, failure) : 0;
 }
 
 int slot_list(struct slot_table *table, struct slot_lease **ret, size_t *ret_count)

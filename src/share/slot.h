@@ -62,7 +62,8 @@ void slot_close(struct slot_table *table);
 
 /* Takes a lease for this process, on GPUs of the list: a shared one goes where least is left
  * beside it, an exclusive one to a GPU that nobody uses.
- * Returns 0; -EBUSY: there is no room now; -E2BIG: there never is; `failure` says why. */
+ * Returns 0; -EBUSY: there is no room now; -E2BIG: there never is; -EBADMSG: the table cannot be
+ * read or written; `failure` says why. */
 MUST_CHECK int slot_take(struct slot_table *table, const struct slot_request *request,
                          const struct slot_gpu *gpus, size_t gpu_count, struct slot_grant *ret,
                          struct counter_failure *failure);
@@ -74,8 +75,14 @@ int slot_release(struct slot_table *table, uint64_t id);
 /* The leases that live; the array is the caller's to free(). Returns 0 or −errno. */
 MUST_CHECK int slot_list(struct slot_table *table, struct slot_lease **ret, size_t *ret_count);
 
+/* The same; −errno with `failure` filled. */
+MUST_CHECK int slot_read(struct slot_table *table, struct slot_lease **ret, size_t *ret_count,
+                         struct counter_failure *failure);
+
 /* The process belongs to the lease: to its job, or to whoever took it. */
 bool slot_covers(const struct slot_lease *lease, pid_t pid);
+/* It belongs to one of those of the GPU. */
+bool slot_has(const struct slot_lease *leases, size_t count, const char *uuid, pid_t pid);
 
 /* What the leases of a GPU hold together. */
 struct slot_use {

@@ -119,6 +119,35 @@ expect_text out '^CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2048M$' "the memory limit"
 expect_text out '^CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25$' "the SM limit"
 expect_text out '^CUDA_MPS_PIPE_DIRECTORY=/.*/GPU-00000000-0000-4000-8000-000000000001/pipe$' "the pipe folder"
 
+# What is above it may have chosen a GPU.
+CUDA_VISIBLE_DEVICES=1 expect_exit 0 "a GPU that the environment names" $run -q -- sh -c 'echo "$CUDA_VISIBLE_DEVICES"'
+echo GPU-00000000-0000-4000-8000-000000000002 >expected
+expect_same out expected "is the job's"
+CUDA_VISIBLE_DEVICES=GPU-00000000-0000-4000-8000-000000000002,GPU-1 expect_exit 2 "two, where it names one" $run --gpus 2 -- touch ran
+CUDA_VISIBLE_DEVICES=7 expect_exit 2 "one that is not here" $run -- touch ran
+expect_text err "CUDA_VISIBLE_DEVICES is '7', which is none of the GPUs here" "and says so"
+CUDA_VISIBLE_DEVICES=7 expect_exit 0 "another, by name" $run -q --gpu 0 -- true
+expect_exit 3 "a run inside a run" $run -q -- $run -q -- touch ran
+expect_text err "is held by 'sh'|is held by '.*rooftop'" "stays on its GPU"
+expect_exit 0 "unless another is named" $run -q --share --mem 4G --gpu 0 -- $run -q --gpu 1 -- env
+grep -q '^CUDA_MPS_PIPE_DIRECTORY' out
+[ $? -eq 1 ]
+result $? "where the outer one's daemon does not serve"
+
+# The table of leases.
+echo junk >run/rooftop/share/leases
+expect_exit 1 "a damaged table of leases" $run --mem 4G -- touch ran
+expect_text err '^rooftop run: .*/leases: this is no table of leases$' "is named"
+expect_text err '^Remove the file when no .rooftop run. is running' "and what to do"
+expect_exit 1 "slots, with it" "$ROOFTOP" slots
+expect_text err 'leases: this is no table of leases' "too"
+rm run/rooftop/share/leases
+ROOFTOP_RUNTIME_DIR=here expect_exit 1 "a folder that depends on where one is" $run -- touch ran
+expect_text err 'ROOFTOP_RUNTIME_DIR is no absolute path' "is refused"
+expect_exit 2 "a reserve of nothing" $run --share --reserve 0 -- touch ran
+[ ! -e ran ]
+result $? "none of those was run"
+
 # Shared: what gets round the limits is stopped.
 expect_exit 121 "a program outside MPS" $run --share --mem 4G -- \
     "$fake_job" unset CUDA_MPS_PIPE_DIRECTORY alloc 1G spin 60

@@ -42,6 +42,20 @@ expect_same values expected "and only its own memory"
 touch end
 wait $other
 
+# Beside a program without a slot.
+"$fake_job" start touch stranger wait gone &
+other=$!
+await [ -e stranger ]
+expect_exit 0 "a job beside a program without a slot" "$ROOFTOP" run --beside --json s.json -- "$fake_job" alloc 1G seen 10
+expect_text err 'GPU 0 NVIDIA H200; up to 1 other job beside it$' "says so"
+is_about 300.875 s.json gpus.0.energy_joules gpus.0.measured_seconds
+result $? "half of the energy is the job's"
+"$jsoncheck" gpus.0.energy_is_estimate <s.json >values
+echo true >expected
+expect_same values expected "as an estimate"
+touch gone
+wait $other
+
 # It has its GPU only after waiting; that is not its wall time.
 "$ROOFTOP" run -q -- "$fake_job" start touch two wait end2 >/dev/null &
 other=$!
