@@ -51,10 +51,15 @@ static _Noreturn void become(const char *const *argv, char **environment, int ga
     refuse(argv[0], errno);
 }
 
+static bool is_in_front(void)
+{
+    return tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
 /* Where this program is in front on a terminal, the job takes its place. */
 static bool give_terminal(pid_t group)
 {
-    if (tcgetpgrp(STDIN_FILENO) != getpgrp())
+    if (!is_in_front())
         return false;
     signal(SIGTTOU, SIG_IGN);
     return tcsetpgrp(STDIN_FILENO, group) == 0;
@@ -95,10 +100,16 @@ int job_start(struct job *job, const char *const *argv, const char *const *chang
     return r;
 }
 
-void job_end(struct job *job)
+static void take_terminal(struct job *job)
 {
     if (job->in_front)
         tcsetpgrp(STDIN_FILENO, getpgrp());
+    job->in_front = false;
+}
+
+void job_end(struct job *job)
+{
+    take_terminal(job);
     if (job->pid_fd > 0)
         close(job->pid_fd);
     *job = (struct job){0};
@@ -107,6 +118,8 @@ void job_end(struct job *job)
 /* Reads the masks of /proc/PID/status: a signal that is blocked may be waited for. */
 static bool dies_of(pid_t pid, int signal)
 {
+    if (signal == SIGTSTP)
+        return false;
     static const char *const masks[] = {"\nSigBlk:", "\nSigIgn:", "\nSigCgt:"};
     char path[64], status[4096];
     snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
@@ -156,4 +169,34 @@ void job_end_all(const struct job *job, const struct process_tree *tree, const s
 {
     take_from_mps(job, tree, true, mps, signal);
     send(job, tree, signal);
+}
+
+/* Until SIGCONT. Where no shell could continue it, the kernel does not stop it. */
+static void stop_here(void)
+{
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    struct sigaction action;
+    sigset_t stops, mask;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTSTP);
+    sigaction(SIGTSTP, &usual, &action);
+    pthread_sigmask(SIG_UNBLOCK, &stops, &mask);
+    raise(SIGTSTP);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    sigaction(SIGTSTP, &action, NULL);
+}
+
+void job_stop_along(struct job *job, const struct process_tree *tree, int signal)
+{
+    bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
+    /* Whoever sent it that will continue it. */
+    if (signal == SIGSTOP && !job->in_front)
+        return;
+    if (!wants_terminal || !is_in_front()) {
+        send(job, tree, SIGSTOP);
+        take_terminal(job);
+        stop_here();
+    }
+    job->in_front = give_terminal(job->pid);
+    send(job, tree, SIGCONT);
 }

@@ -34,6 +34,11 @@ void job_signal(const struct job *job, const struct process_tree *tree, const st
 void job_end_all(const struct job *job, const struct process_tree *tree, const struct mps *mps,
                  int signal);
 
+/* The job has stopped by this signal, as by Ctrl-Z: this program stops too, so that a shell takes
+ * the terminal, and with it all of the job, since nobody watches meanwhile. When it is continued,
+ * so is the job. A job that waits for the terminal gets it where this program has it. */
+void job_stop_along(struct job *job, const struct process_tree *tree, int signal);
+
 /* Gives the terminal back. */
 void job_end(struct job *job);
 

@@ -129,13 +129,21 @@ static void finish(struct run *run, int status)
     end_all(run, SIGTERM);
 }
 
+static void stop_along(struct run *run, int signal)
+{
+    read_tree(run);
+    job_stop_along(&run->job, &run->tree, signal);
+}
+
 /* Orphans of the job are this program's children. */
 static void reap(struct run *run)
 {
     int status;
     pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        if (pid == run->job.pid)
+    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0)
+        if (pid == run->job.pid && WIFSTOPPED(status))
+            stop_along(run, WSTOPSIG(status));
+        else if (pid == run->job.pid)
             finish(run, status);
     if (run->ended && !tree_has_members(run))
         loop_stop(run->loop, 0);
@@ -312,6 +320,8 @@ static int set_up(struct run *run)
     int r = loop_new(&run->loop);
     for (size_t i = 0; i < ARRAY_SIZE(forwarded) && r == 0; i++)
         r = loop_add_signal(run->loop, forwarded[i], on_signal, run);
+    if (r == 0)
+        r = loop_add_signal(run->loop, SIGTSTP, on_signal, run);
     if (r == 0)
         r = loop_add_signal(run->loop, SIGCHLD, on_child, run);
     if (r == 0)
