@@ -304,10 +304,8 @@ enum run_result run_job(const struct run_options *options, struct account *ret,
     enum run_result result = wrong   ? RUN_WRONG
                              : r < 0 ? run_plainly(run, failure)
                                      : run_on_gpus(run, failure);
-    if (ret->begin > 0) {
-        ret->wall_seconds = clock_monotonic() - ret->begin;
+    if (ret->begin > 0)
         ret->waited_seconds = ret->begin - since;
-    }
     end(run);
     free(run);
     return result;

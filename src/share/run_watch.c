@@ -409,6 +409,7 @@ int run_watch(struct run *run)
         r = loop_add(run->loop, run->job.pid_fd, EPOLLIN, on_command_end, run);
     if (r == 0)
         r = loop_run(run->loop);
+    run->account->wall_seconds = clock_monotonic() - run->account->begin;
     /* The job may have ended of it first. */
     look_at_daemon(run);
     prctl(PR_SET_CHILD_SUBREAPER, 0);

@@ -21,6 +21,12 @@ expect_same values expected "the memory of the whole tree: 1 and 2 GiB and two c
     gpus.0.bound gpus.0.nvml_utilization_ratio gpus.0.sm_clock_hertz <a.json >values
 echo '0.935 "tensor" 0.175 "dram" "compute" 0.99 1485000000.0' >expected
 expect_same values expected "Compute and Memory SOL, the bound, nvidia-smi's number and the clock"
+grep -o '"[a-z0-9_]*":' a.json | tr -d '":' | sort -u >keys
+while read -r key; do
+    grep -q "\*$key\*" "$SOURCE_ROOT/man/rooftop-run.1.scd" || grep -q "^| \`$key\` |" "$SOURCE_ROOT/docs/METRICS.md" || echo "$key"
+done <keys >unknown
+[ -s keys ] && [ ! -s unknown ]
+result $? "every field is described"
 is_about 601.75 a.json gpus.0.energy_joules gpus.0.measured_seconds
 result $? "its energy is all of the GPU's"
 is_about 0.995 a.json gpus.0.busy_seconds gpus.0.measured_seconds
@@ -55,6 +61,14 @@ echo true >expected
 expect_same values expected "as an estimate"
 touch gone
 wait $other
+
+# The end of MPS behind it is not its own.
+echo 'quit -> hang' >mps_script
+begin=$(date +%s)
+expect_exit 0 "a job whose MPS daemon does not quit" "$ROOFTOP" run -q --share --mem 4G --json q.json -- true
+: >mps_script
+"$jsoncheck" wall_seconds <q.json | awk -v all=$(($(date +%s) - begin)) '{ exit !(all >= 4 && $1 < all - 3) }'
+result $? "its wall time ends with it"
 
 # It has its GPU only after waiting; that is not its wall time.
 "$ROOFTOP" run -q -- "$fake_job" start touch two wait end2 >/dev/null &
