@@ -349,8 +349,19 @@ static int try_store(const struct command *command)
     return EXIT_DONE;
 }
 
+/* Kept as it is: two names cut to the same would be one profile. */
+static bool is_name(const char *name)
+{
+    char key[PROFILE_KEY_SIZE];
+    profile_key(NULL, name, key);
+    return strcmp(key, name) == 0;
+}
+
 static int measure(const struct command *command, const struct settings *settings, char **argv)
 {
+    if (settings->job.name && !is_name(settings->job.name))
+        return usage_error(command, "--name: one line of text, of %d bytes at most",
+                           PROFILE_KEY_SIZE - 1);
     int store = try_store(command);
     if (store != EXIT_DONE)
         return store;

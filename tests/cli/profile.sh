@@ -5,6 +5,13 @@ jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
 profile="$ROOFTOP profile"
 export ROOFTOP_PROFILES="$scratch/profiles.db"
 
+long=$(printf '%064d' 1)
+expect_exit 2 "a name that would be cut" "$ROOFTOP" profile --name "$long" -- touch ran
+expect_text err '^rooftop profile: --name: one line of text, of 63 bytes at most$' "and says how long it may be"
+expect_exit 2 "a name of two lines" "$ROOFTOP" profile --name 'a
+b' -- touch ran
+[ ! -e ran ]
+result $? "neither was run"
 expect_exit 2 "no command and no verb" $profile
 expect_exit 2 "a verb that there is not" $profile sing
 expect_exit 0 "a list of none" $profile list
