@@ -99,8 +99,8 @@ static bool is_listed(const struct process_list *processes, pid_t pid)
 }
 
 /* Where there is no more room, those that have left the GPU are forgotten. */
-static void remember_good(struct verify *verify, const struct process_list *processes,
-                          const struct process *process, const struct proc_identity *identity)
+static void remember_good(struct verify *verify, const struct process_list *processes, pid_t pid,
+                          const struct proc_identity *identity)
 {
     size_t kept = 0;
     bool full = verify->good_count == PROCESS_LIST_CAPACITY;
@@ -113,11 +113,10 @@ static void remember_good(struct verify *verify, const struct process_list *proc
         verify->good_count = kept;
     if (verify->good_count == PROCESS_LIST_CAPACITY)
         return;
-    verify->good[verify->good_count] = process->pid;
+    verify->good[verify->good_count] = pid;
     verify->marks[verify->good_count++] = (struct verify_mark){
         .start = identity->start_ticks,
         .stack = identity->stack,
-        .listed = process->kinds & PROCESS_MPS_CLIENT,
     };
 }
 
@@ -141,13 +140,12 @@ struct look {
     size_t why_size;
 };
 
-/* Some drivers do not say who is a client: the daemon does. */
+/* Some drivers do not say who is a client: the daemon does. Who was one stays one, also where the
+ * daemon or the server has ended. */
 static bool is_client(struct look *look, const struct process *process, size_t good)
 {
-    if (process->kinds & PROCESS_MPS_CLIENT)
+    if (process->kinds & PROCESS_MPS_CLIENT || good < look->verify->good_count)
         return true;
-    if (good < look->verify->good_count)
-        return !look->verify->marks[good].listed;
     if (!look->asked)
         mps_look(look->verify->mps, &look->view);
     look->asked = true;
@@ -175,7 +173,7 @@ static bool look_at_limits(struct look *look, const struct process *process,
         snprintf(look->why, look->why_size, "process %d: %s", (int)process->pid, reason);
         return false;
     }
-    remember_good(verify, look->processes, process, identity);
+    remember_good(verify, look->processes, process->pid, identity);
     look->good = true;
     return true;
 }

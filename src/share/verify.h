@@ -27,7 +27,6 @@ struct verify {
     pid_t good[PROCESS_LIST_CAPACITY]; /* clients whose environment was looked at */
     struct verify_mark {
         unsigned long long start, stack; /* as struct proc_identity has them */
-        bool listed;                     /* the driver called it a client */
     } marks[PROCESS_LIST_CAPACITY];      /* of those */
     size_t good_count;
 };

@@ -130,6 +130,24 @@ class Client:
         self.say("end")
 
 
+def become_fake(words):
+    """The same words for tests/fake/cuda_job.c, which $FAKE_JOB names. Its time runs ten times as fast."""
+    names = {"alloc": ("alloc", lambda gib: gib + "G"), "managed": ("alloc", lambda gib: gib + "G"),
+             "busy": ("spin", lambda seconds: str(float(seconds) / 10)),
+             "sleep": ("sleep", lambda seconds: str(float(seconds) / 10))}
+    said, words = [], list(words)
+    while words:
+        word = words.pop(0)
+        if word in names:
+            name, change = names[word]
+            said += [name, change(words.pop(0))]
+        elif word in ("touch", "wait", "unset"):
+            said += [word, words.pop(0)]
+        elif word != "info":
+            said.append(word)
+    os.execv(os.environ["FAKE_JOB"], [os.environ["FAKE_JOB"], *said])
+
+
 # ---- the daemon ----------------------------------------------------------------------------------
 
 class Daemon:
@@ -424,6 +442,8 @@ STEPS = {"commands": (commands_without_server,), "limits": (limits, outside), "e
 def main():
     words = sys.argv[1:]
     if words[:1] == ["client"]:
+        if "FAKE_JOB" in os.environ:
+            become_fake(words[1:])
         Client().run(words[1:])
         return
     if not shutil.which(CONTROL) or not shutil.which("nvidia-smi"):
