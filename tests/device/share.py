@@ -131,10 +131,10 @@ class Client:
 
 
 def become_fake(words):
-    """The same words for tests/fake/cuda_job.c, which $FAKE_JOB names. Its time runs ten times as fast."""
+    """The same words for tests/fake/cuda_job.c, which $FAKE_JOB names. Its time runs five times as fast."""
     names = {"alloc": ("alloc", lambda gib: gib + "G"), "managed": ("alloc", lambda gib: gib + "G"),
-             "busy": ("spin", lambda seconds: str(float(seconds) / 10)),
-             "sleep": ("sleep", lambda seconds: str(float(seconds) / 10))}
+             "busy": ("spin", lambda seconds: str(float(seconds) / 5)),
+             "sleep": ("sleep", lambda seconds: str(float(seconds) / 5))}
     said, words = [], list(words)
     while words:
         word = words.pop(0)
