@@ -18,6 +18,7 @@
 static const char HEADER[] = "rooftop leases 1";
 /* Above the sum of percentages that were written as decimals. */
 static const double SM_SLACK = 1e-6;
+static const double LOCK_PATIENCE = 5;
 
 struct slot_table {
     char path[256];
@@ -128,12 +129,27 @@ static int save(const struct slot_table *table)
     return r;
 }
 
+/* Whoever holds it may be stopped, such as by a batch system: -ETIMEDOUT. */
+static int lock(const struct slot_table *table)
+{
+    double until = clock_monotonic() + LOCK_PATIENCE;
+    struct timespec pause = clock_timespec(0.001);
+    while (flock(table->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return -errno;
+        if (clock_monotonic() > until)
+            return -ETIMEDOUT;
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
 static int lock_and_load(struct slot_table *table)
 {
-    while (flock(table->lock_fd, LOCK_EX) < 0)
-        if (errno != EINTR)
-            return -errno;
-    int r = load(table);
+    int r = lock(table);
+    if (r < 0)
+        return r;
+    r = load(table);
     if (r < 0)
         flock(table->lock_fd, LOCK_UN);
     return r;
@@ -314,10 +330,14 @@ static void write_grant(struct slot_table *table, const struct slot_request *req
 
 static int fail_at_table(const struct slot_table *table, int error, struct counter_failure *failure)
 {
-    bool damaged = error == -EBADMSG;
-    return share_fail(failure, -EBADMSG,
-                      damaged ? "Remove the file when no `rooftop run` is running." : "", "%s: %s",
-                      table->path, damaged ? "this is no table of leases" : strerror(-error));
+    const char *what = error == -EBADMSG     ? "this is no table of leases"
+                       : error == -ETIMEDOUT ? "another rooftop has held its lock for 5 s"
+                                             : strerror(-error);
+    const char *advice = error == -EBADMSG ? "Remove the file when no `rooftop run` is running."
+                         : error == -ETIMEDOUT
+                             ? "Look for one that is stopped: state T in `ps -el`."
+                             : "";
+    return share_fail(failure, -EBADMSG, advice, "%s: %s", table->path, what);
 }
 
 int slot_take(struct slot_table *table, const struct slot_request *request,
@@ -388,10 +408,10 @@ int slot_read(struct slot_table *table, struct slot_lease **ret, size_t *ret_cou
 
 int slot_list(struct slot_table *table, struct slot_lease **ret, size_t *ret_count)
 {
-    int r = lock_and_load(table);
+    /* What is in place is whole. */
+    int r = load(table);
     if (r < 0)
         return r;
-    flock(table->lock_fd, LOCK_UN);
     struct slot_lease *leases = calloc(table->count + 1, sizeof(*leases));
     if (!leases)
         return -ENOMEM;

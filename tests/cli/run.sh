@@ -142,6 +142,16 @@ expect_text err '^Remove the file when no .rooftop run. is running' "and what to
 expect_exit 1 "slots, with it" "$ROOFTOP" slots
 expect_text err 'leases: this is no table of leases' "too"
 rm run/rooftop/share/leases
+# As one that is stopped at a bad moment.
+mkfifo held
+flock run/rooftop/share/leases.lock cat held >/dev/null &
+holder=$!
+exec 5>held
+expect_exit 1 "a table that another holds" $run -- touch ran
+expect_text err 'leases: another rooftop has held its lock for 5 s' "is named"
+expect_exit 0 "slots are shown all the same" "$ROOFTOP" slots
+exec 5>&-
+wait $holder
 ROOFTOP_RUNTIME_DIR=here expect_exit 1 "a folder that depends on where one is" $run -- touch ran
 expect_text err 'ROOFTOP_RUNTIME_DIR is no absolute path' "is refused"
 expect_exit 2 "a reserve of nothing" $run --share --reserve 0 -- touch ran
