@@ -60,7 +60,7 @@ static void find_occupant(struct monitor *monitor, const struct reading *reading
 /* CUDA counts devices in an order of its own, unless it is told to go by their addresses. */
 static bool has_place(const struct device *device, long place)
 {
-    const char *order = getenv("CUDA_DEVICE_ORDER");
+    const char *order = secure_getenv("CUDA_DEVICE_ORDER");
     double index = order && strcmp(order, "PCI_BUS_ID") == 0
                        ? (double)device->index
                        : device_number(device, DEVICE_CUDA_INDEX, -1);

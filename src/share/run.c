@@ -43,7 +43,7 @@ static void end(struct run *run)
 /* Whoever is above it, such as a batch system or another `rooftop run`, may have chosen a GPU. */
 static const char *visible_devices(const struct run *run)
 {
-    return run->options->gpus ? NULL : getenv("CUDA_VISIBLE_DEVICES");
+    return run->options->gpus ? NULL : secure_getenv("CUDA_VISIBLE_DEVICES");
 }
 
 static void list_gpus(struct run *run)

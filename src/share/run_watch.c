@@ -360,7 +360,7 @@ static void describe_slot(const struct run *run, char variables[5][4400])
     snprintf(variables[2], sizeof(variables[2]), "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
     snprintf(variables[3], sizeof(variables[3]), "CUDA_MPS_SM_PARTITION");
     /* That of a job around this one: its daemon serves one other GPU. */
-    const char *pipe = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    const char *pipe = secure_getenv("CUDA_MPS_PIPE_DIRECTORY");
     bool around = pipe && strncmp(pipe, run->folder, strlen(run->folder)) == 0;
     snprintf(variables[4], sizeof(variables[4]), "%s", around ? "CUDA_MPS_PIPE_DIRECTORY" : "");
 }

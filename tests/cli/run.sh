@@ -181,6 +181,8 @@ else
 fi
 expect_exit 0 "a part of the SMs with decimals" $run -q --share --sm 66.6666667 --mem 4G -- \
     "$fake_job" alloc 1G seen 4
+expect_exit 0 "a program with a large environment" env A="$(printf '%0100000d' 0)" B="$(printf '%0100000d' 0)" \
+    C="$(printf '%0100000d' 0)" $run -q --share --mem 4G -- "$fake_job" alloc 1G seen 4
 expect_exit 0 "a program with fewer SMs" $run -q --share --mem 4G -- \
     env CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10 "$fake_job" alloc 1G seen 4
 expect_exit 122 "two processes, together above the slot" $run --share --mem 4G --json m.json -- \
