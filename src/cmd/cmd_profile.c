@@ -148,9 +148,9 @@ static void add_number(struct json *json, const char *key, double value)
     json_add_number_digits(json, value, 6);
 }
 
-static void add_seconds_or_null(struct json *json, const char *key, double seconds)
+static void add_known(struct json *json, const char *key, double value)
 {
-    add_number(json, key, seconds > 0 ? seconds : NAN);
+    add_number(json, key, value > 0 ? value : NAN);
 }
 
 static void export_metrics(const struct profile *profile, struct json *json)
@@ -199,7 +199,7 @@ static void export_rows(const struct profile *profile, struct json *json)
         json_object_begin(json);
         add_number(json, "sm_percent", profile->scaling[i].sm_percent);
         add_number(json, "wall_seconds", profile->scaling[i].wall_seconds);
-        add_seconds_or_null(json, "span_seconds", profile->scaling[i].span_seconds);
+        add_known(json, "span_seconds", profile->scaling[i].span_seconds);
         json_object_end(json);
     }
     json_array_end(json);
@@ -223,13 +223,13 @@ static void export(const struct profile *profile, struct strbuf *out)
     json_add_integer(&json, profile->exit_code);
     add_number(&json, "wall_seconds", profile->wall_seconds);
     add_number(&json, "measured_seconds", profile->measured_seconds);
-    add_seconds_or_null(&json, "span_seconds", profile->span_seconds);
+    add_known(&json, "span_seconds", profile->span_seconds);
     json_key(&json, "memory_peak_bytes");
     if (profile->memory_peak_bytes > 0)
         json_add_integer(&json, (int64_t)profile->memory_peak_bytes);
     else
         json_add_null(&json);
-    add_number(&json, "energy_joules", profile->energy_joules);
+    add_known(&json, "energy_joules", profile->energy_joules);
     add_number(&json, "idle_ratio", profile->idle_ratio);
     export_metrics(profile, &json);
     export_rows(profile, &json);

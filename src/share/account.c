@@ -6,7 +6,6 @@
 #include "sol/sol.h"
 
 static const double MEBI = 1 << 20, GIBI = 1 << 30;
-static const double LONG_ENOUGH = 20;
 
 /* What is averaged, in the order in which JSON has it. */
 static const enum metric averaged[] = {
@@ -39,23 +38,38 @@ static void add_memory(struct account_gpu *gpu, const struct process_list *proce
         gpu->memory_peak = sum;
 }
 
+/* Power over time, until the driver's counter moves: then what that has counted since it moved last
+ * stands for it. It is read every five seconds, so what is behind the last move stays power over
+ * time, and so does what is before the first. */
 static void add_energy(struct account_gpu *gpu, const struct sample *sample, double interval,
                        unsigned jobs)
 {
-    gpu->joules += sample_get(sample, METRIC_POWER, 0) * interval / jobs;
+    double joules = sample_get(sample, METRIC_POWER, 0) * interval;
+    gpu->pending += joules;
+    gpu->pending_share += joules / jobs;
     if (!sample_has(sample, METRIC_ENERGY))
         return;
     double total = sample->value[METRIC_ENERGY];
-    if (gpu->has_energy && total > gpu->last_energy)
-        gpu->counted_joules += (total - gpu->last_energy) / jobs;
-    gpu->last_energy = total;
-    gpu->has_energy = true;
+    bool moved = gpu->has_counter && total != gpu->last_count;
+    gpu->has_counter = true;
+    gpu->last_count = total;
+    if (!moved)
+        return;
+    /* It counts from 0 again when the driver is loaded. */
+    bool counted = gpu->has_moved && total > gpu->moved_to;
+    double part = gpu->pending > 0 ? gpu->pending_share / gpu->pending : 1.0 / jobs;
+    gpu->settled_share += counted ? (total - gpu->moved_to) * part : gpu->pending_share;
+    gpu->pending = gpu->pending_share = 0;
+    gpu->has_moved = true;
+    gpu->moved_to = total;
 }
 
-/* The counter is read every five seconds: for a short job it is too coarse. */
-double account_energy(const struct account_gpu *gpu)
+bool account_energy(const struct account_gpu *gpu, double *ret)
 {
-    return gpu->has_energy && gpu->seconds >= LONG_ENOUGH ? gpu->counted_joules : gpu->joules;
+    if (gpu->weight[METRIC_POWER] <= 0 && gpu->settled_share <= 0)
+        return false;
+    *ret = gpu->settled_share + gpu->pending_share;
+    return true;
 }
 
 static void add_span(struct account_gpu *gpu, const struct sample *sample, double interval)
@@ -210,8 +224,11 @@ static void write_gpu_text(const struct account *account, const struct account_g
         strbuf_printf(out, " (effective: %.0f MHz)", clock / 1e6);
     if (gpu->memory_peak)
         strbuf_printf(out, ", memory peak %.0f MiB", (double)gpu->memory_peak / MEBI);
-    strbuf_printf(out, ", energy %.0f J%s\n", account_energy(gpu),
-                  gpu->most_neighbours ? " (estimate: an equal share of the GPU's)" : "");
+    double joules;
+    if (account_energy(gpu, &joules))
+        strbuf_printf(out, ", energy %.0f J%s", joules,
+                      gpu->most_neighbours ? " (estimate: an equal share of the GPU's)" : "");
+    strbuf_puts(out, "\n");
 }
 
 void account_write_text(const struct account *account, struct strbuf *out)
@@ -268,7 +285,9 @@ static void write_gpu_json(const struct account_gpu *gpu, struct json *json)
         json_add_text_or_null(json, word ? word : "");
     }
     add_bytes_or_null(json, "memory_peak_bytes", gpu->memory_peak);
-    add_number_or_null(json, "energy_joules", gpu->seconds > 0, account_energy(gpu));
+    double joules = 0;
+    bool known = account_energy(gpu, &joules);
+    add_number_or_null(json, "energy_joules", known, joules);
     json_key(json, "energy_is_estimate");
     json_add_bool(json, gpu->most_neighbours > 0);
     json_object_end(json);

@@ -28,14 +28,15 @@ struct account_gpu {
     double weight[METRIC_COUNT]; /* seconds with a value */
     double label[LABEL_COUNT];   /* seconds with each word */
     bool l2_seen;
-    double joules;               /* power over time; the job's share */
-    double counted_joules;       /* the same by the driver's counter */
+    double pending;              /* joules, since the driver's counter moved: power over time */
+    double pending_share;        /* the job's part of these */
+    double settled_share;        /* and of those before */
     uint64_t memory_peak;        /* of all its processes together; 0: never seen */
     double work_begin, work_end; /* the first and the last work on the GPU, in its `seconds` */
     double neighbours;           /* jobs beside it × seconds */
     unsigned most_neighbours;
-    bool has_energy;
-    double last_energy;
+    bool has_counter, has_moved; /* of energy */
+    double last_count, moved_to;
 };
 
 struct account {
@@ -64,8 +65,8 @@ struct account {
 void account_add(struct account_gpu *gpu, const struct reading *reading, double interval,
                  const struct process_tree *tree, unsigned jobs);
 
-/* The job's share of what the GPU used. */
-double account_energy(const struct account_gpu *gpu);
+/* The job's share of what the GPU used, in joules; false where that is not known. */
+bool account_energy(const struct account_gpu *gpu, double *ret);
 
 /* How long the GPU worked of its `seconds`, by those in which that was seen; 0: not known. */
 double account_busy_seconds(const struct account_gpu *gpu);

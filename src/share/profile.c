@@ -221,10 +221,11 @@ int profiler_finish(struct profiler *profiler, const struct account *account, co
         .span_seconds = account_span_seconds(gpu),
         .exit_code = account->exit_code,
         .memory_peak_bytes = (double)gpu->memory_peak,
-        .energy_joules = account_energy(gpu),
         .idle_ratio = (double)profiler->idle / (double)profiler->samples,
         .phase_count = profiler->phase_count,
     };
+    if (!account_energy(gpu, &ret->energy_joules))
+        ret->energy_joules = 0;
     name_profile(account, name, ret);
     snprintf(ret->gpu_name, sizeof(ret->gpu_name), "%s", gpu->device.text[DEVICE_NAME]);
     snprintf(ret->gpu_uuid, sizeof(ret->gpu_uuid), "%s", gpu->device.text[DEVICE_UUID]);

@@ -34,27 +34,62 @@ static void add(struct account_fixture *fixture, double seconds, double joules, 
     account_add(&fixture->gpu, &fixture->reading, seconds, &tree, jobs);
 }
 
+static double energy(const struct account_fixture *fixture)
+{
+    double joules = -1;
+    assert_true(account_energy(&fixture->gpu, &joules));
+    return joules;
+}
+
 static void energy_is_shared_by_those_who_share_the_gpu(void **state)
 {
     struct account_fixture *fixture = *state;
+    double joules;
+    assert_false(account_energy(&fixture->gpu, &joules));
     add(fixture, 2, 1e6, 1);
-    assert_near(account_energy(&fixture->gpu), 1200, 1e-9);
-    add(fixture, 2, 1e6 + 1200, 3);
-    assert_near(account_energy(&fixture->gpu), 1200 + 400, 1e-9);
+    assert_near(energy(fixture), 1200, 1e-9);
+    add(fixture, 2, 1e6, 3);
+    assert_near(energy(fixture), 1200 + 400, 1e-9);
     assert_int_equal(fixture->gpu.most_neighbours, 2);
 }
 
-/* The driver's counter is read once a second; it counts from 0 again when the driver is loaded. */
-static void a_long_job_goes_by_the_drivers_counter(void **state)
+/* The driver's counter is read every five seconds, before the job's start too. */
+static void between_its_moves_the_drivers_counter_counts(void **state)
 {
     struct account_fixture *fixture = *state;
-    add(fixture, 10, 5e6, 1);
-    add(fixture, 10, 5e6 + 5000, 1);
-    assert_near(account_energy(&fixture->gpu), 5000, 1e-6);
-    add(fixture, 10, 100, 1);
-    assert_near(account_energy(&fixture->gpu), 5000, 1e-6);
-    add(fixture, 10, 1100, 2);
-    assert_near(account_energy(&fixture->gpu), 5500, 1e-6);
+    add(fixture, 1, 5e6, 1);
+    add(fixture, 1, 5e6, 1);
+    /* How much of this is from before the job is not known. */
+    add(fixture, 1, 5e6 + 9000, 1);
+    assert_near(energy(fixture), 1800, 1e-6);
+    add(fixture, 4, 5e6 + 9000, 1);
+    add(fixture, 1, 5e6 + 12500, 1);
+    assert_near(energy(fixture), 1800 + 3500, 1e-6);
+    /* What is behind its last move is power over time again. */
+    add(fixture, 2, 5e6 + 12500, 1);
+    assert_near(energy(fixture), 5300 + 1200, 1e-6);
+}
+
+static void what_the_counter_says_is_shared_as_the_power_was(void **state)
+{
+    struct account_fixture *fixture = *state;
+    add(fixture, 1, 0, 1);
+    add(fixture, 1, 100, 1);
+    add(fixture, 3, 100, 1);
+    add(fixture, 1, 100 + 2800, 2);
+    assert_near(energy(fixture), 1200 + 2800 * 3.5 / 4, 1e-6);
+}
+
+/* It counts from 0 when the driver is loaded anew. */
+static void a_counter_that_begins_anew_counts_nothing(void **state)
+{
+    struct account_fixture *fixture = *state;
+    add(fixture, 1, 5e6, 1);
+    add(fixture, 1, 5e6 + 600, 1);
+    add(fixture, 1, 100, 1);
+    assert_near(energy(fixture), 1800, 1e-6);
+    add(fixture, 1, 800, 1);
+    assert_near(energy(fixture), 1800 + 700, 1e-6);
 }
 
 static void what_was_not_read_is_not_charged(void **state)
@@ -123,7 +158,9 @@ int main(void)
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(energy_is_shared_by_those_who_share_the_gpu),
-        TEST(a_long_job_goes_by_the_drivers_counter),
+        TEST(between_its_moves_the_drivers_counter_counts),
+        TEST(what_the_counter_says_is_shared_as_the_power_was),
+        TEST(a_counter_that_begins_anew_counts_nothing),
         TEST(what_was_not_read_is_not_charged),
         TEST(busy_time_goes_by_the_share_that_was_seen),
         TEST(the_span_is_from_the_first_work_to_the_last),
