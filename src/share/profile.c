@@ -24,7 +24,10 @@ struct profiler {
     double seconds;
 
     /* Of the block that is being filled. */
-    double block, bound[LABEL_COUNT], compute, memory;
+    double block, bound[LABEL_COUNT];
+    struct mean {
+        double sum, weight;
+    } compute, memory;
     size_t phase_count;
     struct profile_phase phases[PROFILE_PHASES + 1];
 };
@@ -90,6 +93,19 @@ static void join_shortest(struct profiler *profiler)
     remove_phase(profiler, shortest);
 }
 
+static void add(struct mean *mean, const struct sample *sample, enum metric metric, double seconds)
+{
+    if (!sample_has(sample, metric))
+        return;
+    mean->sum += sample->value[metric] * seconds;
+    mean->weight += seconds;
+}
+
+static double mean_of(const struct mean *mean)
+{
+    return mean->weight > 0 ? mean->sum / mean->weight : 0;
+}
+
 static void end_block(struct profiler *profiler)
 {
     size_t longest = 0;
@@ -100,8 +116,8 @@ static void end_block(struct profiler *profiler)
         .begin = profiler->seconds - profiler->block,
         .length = profiler->block,
         .bound = (enum label)longest,
-        .compute_sol = profiler->compute / profiler->block,
-        .memory_sol = profiler->memory / profiler->block,
+        .compute_sol = mean_of(&profiler->compute),
+        .memory_sol = mean_of(&profiler->memory),
     };
     struct profile_phase *last =
         profiler->phase_count > 0 ? &profiler->phases[profiler->phase_count - 1] : NULL;
@@ -112,7 +128,8 @@ static void end_block(struct profiler *profiler)
     if (profiler->phase_count > PROFILE_PHASES)
         join_shortest(profiler);
     memset(profiler->bound, 0, sizeof(profiler->bound));
-    profiler->block = profiler->compute = profiler->memory = 0;
+    profiler->block = 0;
+    profiler->compute = profiler->memory = (struct mean){0};
 }
 
 void profiler_observe(void *context, const struct reading *reading, double interval)
@@ -128,11 +145,12 @@ void profiler_observe(void *context, const struct reading *reading, double inter
             append(profiler, &profiler->series[i], sample->value[i]);
     }
     profiler->samples++;
-    profiler->idle += sample_get(sample, METRIC_GRAPHICS_ACTIVE, 1) < BOUND_IDLE;
+    double nvml = sample_get(sample, METRIC_NVML_UTILIZATION, 1);
+    profiler->idle += sample_get(sample, METRIC_GRAPHICS_ACTIVE, nvml) < BOUND_IDLE;
     profiler->seconds += interval;
     profiler->block += interval;
-    profiler->compute += sample_get(sample, METRIC_COMPUTE_SOL, 0) * interval;
-    profiler->memory += sample_get(sample, METRIC_MEMORY_SOL, 0) * interval;
+    add(&profiler->compute, sample, METRIC_COMPUTE_SOL, interval);
+    add(&profiler->memory, sample, METRIC_MEMORY_SOL, interval);
     if (sample_has(sample, METRIC_BOUND))
         profiler->bound[(size_t)sample->value[METRIC_BOUND]] += interval;
     /* Frames come a trifle before or after their time. */

@@ -127,7 +127,9 @@ static int enter(struct run *run, struct counter_failure *failure)
     struct mps mps;
     list_gpus(run);
     if (run->gpu_count == 0 && visible_devices(run))
-        return share_fail(failure, -E2BIG, "Name a GPU with --gpu, or unset the variable.",
+        return share_fail(failure, -E2BIG,
+                          "Name a GPU with --gpu, or unset the variable. Its numbers are "
+                          "CUDA's: `rooftop list` shows them where they are certain.",
                           "CUDA_VISIBLE_DEVICES is '%s', which is none of the GPUs here",
                           visible_devices(run));
     if (run->options->mode != RUN_EXCLUSIVE) {

@@ -69,6 +69,23 @@ static void percentiles_are_by_nearest_rank(void **state)
     assert_int_equal(strlen(stage->profile->key), 16);
 }
 
+/* Drivers and GPUs without the counters. */
+static void what_is_not_known_is_not_zero(void **state)
+{
+    struct stage *stage = *state;
+    struct sample *sample = &stage->reading->sample;
+    observe(stage, 0.5, LABEL_BOUND_COMPUTE, 0.8, 1);
+    for (int i = 0; i < 3; i++) {
+        sample_reset(sample, ABSENT_NOT_SUPPORTED);
+        sample_set(sample, METRIC_NVML_UTILIZATION, i % 2);
+        profiler_observe(stage->profiler, stage->reading, 0.1);
+    }
+    assert_int_equal(profiler_finish(stage->profiler, &stage->account, NULL, stage->profile), 0);
+    assert_near(stage->profile->idle_ratio, 0.5, 1e-9);
+    assert_int_equal(stage->profile->phase_count, 1);
+    assert_near(stage->profile->phases[0].compute_sol, 0.8, 1e-9);
+}
+
 static void phases_change_with_the_bound(void **state)
 {
     struct stage *stage = *state;
@@ -112,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(percentiles_are_by_nearest_rank, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_not_known_is_not_zero, set_up, tear_down),
         cmocka_unit_test_setup_teardown(phases_change_with_the_bound, set_up, tear_down),
         cmocka_unit_test_setup_teardown(phases_are_bounded_and_lose_no_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_measured_is_no_profile, set_up, tear_down),
