@@ -12,7 +12,8 @@
 #include "base/utf8.h"
 #include "metric/mark.h"
 
-enum { BLOCK_BYTES = 4096, LONGEST_LINE = 1 << 16 };
+/* Of one call: a device and a pipe that is always full have no end. */
+enum { BLOCK_BYTES = 4096, MOST_BLOCKS = 4096, LONGEST_LINE = 1 << 16 };
 
 struct record_spans {
     char *path;
@@ -115,8 +116,11 @@ int record_spans_write(struct record_spans *spans, struct record_writer *writer,
     int count = 0;
     int failure = 0;
     char block[BLOCK_BYTES];
-    ssize_t got;
-    while ((got = read_block(spans, block)) > 0 || (got == 0 && last)) {
+    ssize_t got = 0;
+    for (int blocks = 0; blocks < MOST_BLOCKS; blocks++) {
+        got = read_block(spans, block);
+        if (got < 0 || (got == 0 && !last))
+            break;
         if (got == 0) {
             block[got++] = '\n';
             last = false;
@@ -139,6 +143,8 @@ int record_spans_write(struct record_spans *spans, struct record_writer *writer,
                 count += r;
         }
     }
+    if (got > 0 && last)
+        got = -EFBIG;
     if (got < 0) {
         snprintf(why, why_size, "%s: %s", spans->path, strerror((int)-got));
         return (int)got;

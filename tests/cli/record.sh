@@ -99,6 +99,10 @@ expect_exit 1 "--marks with a file that never came" \
     "$ROOFTOP" record -s "sim:$one@max" -o never.roof --marks never.jsonl
 expect_text err 'never.jsonl: No such file' "names it"
 
+expect_exit 1 "--marks with a file that has no end" \
+    timeout -s KILL 60 "$ROOFTOP" record -s "sim:$one@max" -o endless.roof --marks /dev/zero
+expect_text err '/dev/zero: File too large' "names it too"
+
 expect_exit 1 "a mark without a recorder" "$ROOFTOP" mark lonely
 expect_text err 'begin with `rooftop record`' "says how to have one"
 expect_text err 'no recorder' "says so"
