@@ -287,5 +287,5 @@ void draw_screen(struct cells *cells, const struct model *model, struct view *vi
     draw_processes(&draw, layout->processes);
     draw_timeline(&draw, layout->timeline);
     draw_bar(&draw, layout->keys);
-    draw_dialog(&draw);
+    view->item = draw_dialog(&draw);
 }

@@ -35,4 +35,5 @@ void draw_device(const struct draw *draw, const struct panel *panel);
 void draw_processes(const struct draw *draw, struct rect rect);
 void draw_timeline(const struct draw *draw, struct rect rect);
 void draw_bar(const struct draw *draw, struct rect rect);
-void draw_dialog(const struct draw *draw);
+/* Returns the item that is selected, within those that there are. */
+size_t draw_dialog(const struct draw *draw);

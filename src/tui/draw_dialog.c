@@ -135,37 +135,35 @@ static void draw_source(struct box *box)
     }
 }
 
-static size_t count_help_lines(void)
+static void put_help(struct box *box)
 {
-    size_t lines = 8;
+    draw_source(box);
+    put_line(box, STYLE_TEXT, "");
+    draw_cost(box);
     const char *section = "";
-    for (int i = 1; i < ACTION_COUNT; i++) {
-        lines += strcmp(section, action_info((enum action)i)->section) != 0 ? 3 : 1;
-        section = action_info((enum action)i)->section;
-    }
-    return lines;
-}
-
-static void draw_help(const struct draw *draw)
-{
-    size_t lines = count_help_lines();
-    struct box box = open_box(draw, 96, (int)lines, "Help: Up and Down scroll, Esc closes");
-    size_t rows = box.inner.height > 0 ? (size_t)box.inner.height : 0;
-    box.first = util_min(draw->view->item, lines > rows ? lines - rows : 0);
-    draw_source(&box);
-    put_line(&box, STYLE_TEXT, "");
-    draw_cost(&box);
-    const char *section = "";
-    int column = is_narrow(&box) ? 9 : 18;
+    int column = is_narrow(box) ? 9 : 18;
     for (int i = 1; i < ACTION_COUNT; i++) {
         const struct action_info *info = action_info((enum action)i);
         char keys[KEYS_TEXT_SIZE];
         if (strcmp(section, info->section) != 0) {
-            put_line(&box, STYLE_TEXT, "");
-            put_line(&box, STYLE_STRONG, section = info->section);
+            put_line(box, STYLE_TEXT, "");
+            put_line(box, STYLE_STRONG, section = info->section);
         }
-        put_pair(&box, false, column, action_keys((enum action)i, keys), info->help);
+        put_pair(box, false, column, action_keys((enum action)i, keys), info->help);
     }
+}
+
+/* Returns the line at the top: there are no lines behind the last to go to. */
+static size_t draw_help(const struct draw *draw)
+{
+    struct box counting = {.draw = draw}; /* has no rows, so nothing is drawn */
+    put_help(&counting);
+    size_t lines = counting.line;
+    struct box box = open_box(draw, 96, (int)lines, "Help: Up and Down scroll, Esc closes");
+    size_t rows = box.inner.height > 0 ? (size_t)box.inner.height : 0;
+    box.first = util_min(draw->view->item, lines > rows ? lines - rows : 0);
+    put_help(&box);
+    return box.first;
 }
 
 static void draw_setup(const struct draw *draw)
@@ -208,12 +206,11 @@ static void draw_kill(const struct draw *draw)
         put_pair(&box, i == draw->view->item, 12, kill_choices[i].name, kill_choices[i].help);
 }
 
-void draw_dialog(const struct draw *draw)
+size_t draw_dialog(const struct draw *draw)
 {
     switch (draw->view->dialog) {
     case DIALOG_HELP:
-        draw_help(draw);
-        break;
+        return draw_help(draw);
     case DIALOG_SETUP:
         draw_setup(draw);
         break;
@@ -226,4 +223,5 @@ void draw_dialog(const struct draw *draw)
     default:
         break;
     }
+    return draw->view->item;
 }

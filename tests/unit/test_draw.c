@@ -252,6 +252,23 @@ static void processes_are_always_of_now(void **state)
     close_screen(&screen);
 }
 
+static void the_help_goes_no_further_than_its_end(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, 1);
+    press(&screen, 'h');
+    for (int i = 0; i < 100; i++) {
+        press(&screen, INPUT_PAGE_DOWN);
+        draw(&screen, 80, 24);
+    }
+    assert_shows(&screen, "F10, q");
+    press(&screen, INPUT_UP);
+    draw(&screen, 80, 24);
+    assert_false(strstr(strbuf_text(&screen.text), "F10, q"));
+    close_screen(&screen);
+}
+
 static void a_setting_is_seen_on_the_smallest_screen(void **state)
 {
     (void)state;
@@ -325,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_held_clock_says_so),
         cmocka_unit_test(each_mode_has_its_numbers_on_a_small_screen),
         cmocka_unit_test(processes_are_always_of_now),
+        cmocka_unit_test(the_help_goes_no_further_than_its_end),
         cmocka_unit_test(a_setting_is_seen_on_the_smallest_screen),
         cmocka_unit_test(what_no_side_shows_is_in_the_header),
         cmocka_unit_test(scrolls_to_the_selected_gpu),
