@@ -22,14 +22,15 @@ static bool one_is_roots_alone(const char *path)
            !(status.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-bool library_is_roots_alone(const char *path)
+bool library_is_roots_alone(const char *path, char ret_real[PATH_MAX])
 {
-    char real[PATH_MAX];
-    if (!realpath(path, real) || !one_is_roots_alone(real))
+    char part[PATH_MAX];
+    if (!realpath(path, ret_real) || !one_is_roots_alone(ret_real))
         return false;
-    for (char *slash = strrchr(real, '/'); slash && slash != real; slash = strrchr(real, '/')) {
+    snprintf(part, sizeof(part), "%s", ret_real);
+    for (char *slash = strrchr(part, '/'); slash && slash != part; slash = strrchr(part, '/')) {
         *slash = '\0';
-        if (!one_is_roots_alone(real))
+        if (!one_is_roots_alone(part))
             return false;
     }
     return one_is_roots_alone("/");
@@ -44,8 +45,11 @@ static void visit_pattern(struct search *search, const char *pattern)
         return;
     for (size_t i = found.gl_pathc; i > 0 && search->go_on; i--) {
         const char *path = found.gl_pathv[i - 1];
-        if (!search->checked || library_is_roots_alone(path))
+        char real[PATH_MAX];
+        if (!search->checked)
             search->go_on = search->visit(search->context, path);
+        else if (library_is_roots_alone(path, real))
+            search->go_on = search->visit(search->context, real);
     }
     globfree(&found);
 }

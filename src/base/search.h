@@ -1,6 +1,7 @@
 /* Where a vendor's library may lie that is not always on the loader's path. */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,5 +17,6 @@ struct library_places {
 void library_search(const struct library_places *places,
                     bool (*visit)(void *context, const char *path), void *context);
 
-/* Root owns the file and every folder above it, and nobody else can write to them. */
-bool library_is_roots_alone(const char *path);
+/* Root owns the file and every folder above it, and nobody else can write to them. `ret_real` is
+ * what the path leads to, and what is to be opened: a link on the way there may be another's. */
+bool library_is_roots_alone(const char *path, char ret_real[PATH_MAX]);

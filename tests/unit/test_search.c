@@ -76,13 +76,14 @@ static void a_folder_with_wildcards_is_no_environment(void **state)
 static void trusts_only_what_root_alone_can_write(void **state)
 {
     (void)state;
-    assert_true(library_is_roots_alone("/proc/version"));
-    assert_false(library_is_roots_alone(library));
-    assert_false(library_is_roots_alone("/not/there"));
-    char link[PATH_MAX];
+    char link[PATH_MAX], real[PATH_MAX];
+    assert_true(library_is_roots_alone("/proc/version", real));
+    assert_false(library_is_roots_alone(library, real));
+    assert_false(library_is_roots_alone("/not/there", real));
     snprintf(link, sizeof(link), "%s/link", root);
     assert_int_equal(symlink("/proc/version", link), 0);
-    assert_true(library_is_roots_alone(link)); /* what it leads to counts */
+    assert_true(library_is_roots_alone(link, real)); /* what it leads to counts, and is opened */
+    assert_string_equal(real, "/proc/version");
     unlink(link);
 }
 
