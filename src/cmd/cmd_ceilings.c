@@ -9,7 +9,7 @@
 #include "metric/units.h"
 #include "store/ceiling.h"
 
-/* Repeats differ by less; so much less is worth a look at the GPU. */
+/* So much less is worth a look at the GPU, where the repeats themselves differ by less. */
 static const double SLOWER_RATIO = 0.05;
 
 struct settings {
@@ -66,16 +66,19 @@ static void find_neighbours(struct row *rows, size_t count, struct row *row, dou
     }
 }
 
-static bool is_slower(double value, double than)
+/* Launches, say, take as long as the host lets them: their repeats lie further apart. */
+static bool is_slower(const struct row *row, enum ceiling ceiling, double than)
 {
-    return isfinite(than) && value < than * (1 - SLOWER_RATIO);
+    const struct ceiling_value *value = &row->found.of[ceiling];
+    double spread = fmax(value->spread, row->best[ceiling].spread);
+    return isfinite(than) && value->value < than * (1 - fmax(SLOWER_RATIO, spread));
 }
 
 static size_t put_finding(const struct row *row, enum ceiling ceiling, double than,
                           const char *what, struct strbuf *out)
 {
     double value = row->found.of[ceiling].value;
-    if (!is_slower(value, than))
+    if (!is_slower(row, ceiling, than))
         return 0;
     strbuf_printf(out, "slower: %s of GPU %u is %.0f %% below %s, ", ceiling_info(ceiling)->name,
                   row->device->index, (1 - value / than) * 100, what);
@@ -175,7 +178,7 @@ static void put_json_ceiling(const struct row *row, enum ceiling ceiling, struct
     json_key(json, "slower_than");
     json_array_begin(json);
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-        if (measured && is_slower(value->value, others[i].than))
+        if (measured && is_slower(row, ceiling, others[i].than))
             json_add_text(json, others[i].word);
     json_array_end(json);
     json_object_end(json);
@@ -260,7 +263,8 @@ const struct command command_ceilings = {
     .more =
         "Ceilings are measured by 'rooftop calibrate'; where that was not done, those of another\n"
         "GPU of the same kind are shown, where some are shipped. A ceiling that is more than 5 %\n"
-        "below its best, below the other GPUs of its kind or below what is shipped is named.\n\n"
+        "(and than its repeats differ) below its best, below the other GPUs of its kind or below\n"
+        "what is shipped is named.\n\n"
         "  rooftop ceilings\n"
         "  rooftop ceilings --check || mail -s 'a slow GPU' root\n",
     .run = run,

@@ -238,6 +238,8 @@ expect_exit 1 "the check as JSON" "$ROOFTOP" ceilings --check --format json --so
 "$jsoncheck" gpus.4.ceilings.0.slower_than gpus.5.ceilings.0.slower_than.0 <out >values
 echo '[] "neighbours"' >expected
 expect_same values expected "it has the same"
+sqlite3 "$store" 'UPDATE ceiling SET spread = 0.25'
+expect_exit 0 "one whose repeats differ by more" "$ROOFTOP" ceilings --check --source sim:gpus.sim
 measured 49e12
 sqlite3 "$store" "DELETE FROM ceiling WHERE uuid = 'GPU-3'"
 expect_exit 0 "a check of healthy ones" "$ROOFTOP" ceilings --check --source sim:gpus.sim
