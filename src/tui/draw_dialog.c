@@ -86,11 +86,12 @@ static void scroll_to(struct box *box, size_t line)
 static void draw_cost_of_counters(struct box *box)
 {
     const struct model *model = box->draw->model;
-    double sessions = 0, cpu = 0;
+    double sessions = 0, cpu = 0, overflows = 0;
     for (size_t i = 0; i < model->device_count; i++) {
         const struct sample *sample = &model->devices[i].reading.sample;
         sessions += sample_get(sample, METRIC_COUNTERS_SESSIONS, 0);
         cpu += sample_get(sample, METRIC_COUNTERS_CPU, 0);
+        overflows += sample_get(sample, METRIC_COUNTERS_OVERFLOWS, 0);
     }
     char text[160] = "  no counters of CUPTI";
     if (sessions > 0)
@@ -98,6 +99,11 @@ static void draw_cost_of_counters(struct box *box)
                  "  CUPTI's counters, besides: set up %.0f times, %.3g s of a core in all",
                  sessions, cpu);
     put_line(box, STYLE_TEXT, text);
+    if (overflows == 0)
+        return;
+    snprintf(text, sizeof(text), "  their buffer overflowed %.0f times: each lost some samples",
+             overflows);
+    put_line(box, STYLE_WARNING, text);
 }
 
 static void draw_cost(struct box *box)

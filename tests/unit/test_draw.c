@@ -329,6 +329,29 @@ static void what_is_broken_in_a_command_is_shown_harmless(void **state)
     cells_free(&cells);
 }
 
+static void the_help_tells_what_the_counters_cost(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, 2);
+    screen.view.dialog = DIALOG_HELP;
+    screen.model.cost.known = true;
+    struct sample *samples[] = {&screen.model.devices[0].reading.sample,
+                                &screen.model.devices[1].reading.sample};
+    for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+        sample_set(samples[i], METRIC_COUNTERS_SESSIONS, 3);
+        sample_set(samples[i], METRIC_COUNTERS_CPU, .25);
+        sample_set(samples[i], METRIC_COUNTERS_OVERFLOWS, 0);
+    }
+    draw(&screen, 100, 80);
+    assert_shows(&screen, "set up 6 times, 0.5 s of a core in all");
+    assert_null(strstr(strbuf_text(&screen.text), "overflowed"));
+    sample_set(samples[1], METRIC_COUNTERS_OVERFLOWS, 2);
+    draw(&screen, 100, 80);
+    assert_shows(&screen, "their buffer overflowed 2 times");
+    close_screen(&screen);
+}
+
 int main(void)
 {
     setlocale(LC_CTYPE, "C.UTF-8");
@@ -347,6 +370,7 @@ int main(void)
         cmocka_unit_test(what_no_side_shows_is_in_the_header),
         cmocka_unit_test(scrolls_to_the_selected_gpu),
         cmocka_unit_test(what_is_broken_in_a_command_is_shown_harmless),
+        cmocka_unit_test(the_help_tells_what_the_counters_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
