@@ -94,7 +94,7 @@ static const char *const h200[] = {
     "nvmlGpmMetricsGet 21 -> 0 53342",
     "nvmlGpmMetricsGet 60 -> 0 320724",
     "nvmlGpmMetricsGet 61 -> 0 11",
-    "processes compute 4242:19000000000",
+    "processes compute 4242424:19000000000", /* beyond the largest that Linux gives */
     "processes graphics",
     "processes mps",
     NULL,
