@@ -27,7 +27,9 @@ void measure_put_number(struct strbuf *out, enum measure measure, double value)
     case MEASURE_SECONDS:
         strbuf_printf(out, "%.*f", value < 99.95 ? 2 : 1, value);
         break;
-    case MEASURE_PER_HOUR:
+    case MEASURE_PER_HOUR: /* jobs that take hours */
+        strbuf_printf(out, "%.*f", value < 0.995 ? 3 : value < 99.5 ? 1 : 0, value);
+        break;
     case MEASURE_JOULES:
         strbuf_printf(out, "%.*f", value < 99.5 ? 1 : 0, value);
         break;

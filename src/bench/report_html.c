@@ -169,6 +169,8 @@ static void put_figure(enum measure measure, const struct stats *stats, struct s
 static void put_table(const struct bench_report *report, struct strbuf *out)
 {
     const char *note = bench_report_clock_note(report);
+    if (!bench_report_knows(report, MEASURE_MAKESPAN))
+        return;
     strbuf_puts(out, "<section><h2>All figures</h2>\n<div class=\"wide\"><table class=\"figures\">"
                      "<thead><tr><th></th>");
     for (int mode = 0; mode < MODE_COUNT; mode++)

@@ -68,7 +68,7 @@ FIVE = ["exclusive", "time-slicing", "mps", "mps-equal", "mps-limits"]
 COMBINATIONS = [kinds for size in (2, 3) for kinds in itertools.combinations_with_replacement(KINDS, size)]
 ALL = ["iterations", "streams", "mix", "large", "colocation", "profiles", "sliced", "trainings"]
 # Seconds that an H200 took for a job's start and end, for a server of MPS, and for rooftop bench itself.
-START, SERVER, BENCH = 2.2, 1.0, 0.5
+START, SERVER, BENCH = 2.2, 1.0, 1.0
 PROFILED = 4  # seconds of work, behind an import of torch
 
 # One JOBS.ini: how many there are of each kind, and how long one takes alone.

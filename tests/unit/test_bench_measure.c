@@ -66,6 +66,15 @@ static void one_after_the_other(void **state)
     assert_near(values[MEASURE_POWER], 100, 1e-12);
 }
 
+static void jobs_of_hours_have_a_rate(void **state)
+{
+    (void)state;
+    struct strbuf text = {0};
+    measure_put_human(&text, MEASURE_JOBS_PER_HOUR, 0.0417); /* one a day */
+    assert_string_equal(strbuf_text(&text), "0.042");
+    strbuf_free(&text);
+}
+
 static void a_failed_job_makes_nothing_look_fast(void **state)
 {
     (void)state;
@@ -317,6 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measures_of_one_trial),
         cmocka_unit_test(one_after_the_other),
+        cmocka_unit_test(jobs_of_hours_have_a_rate),
         cmocka_unit_test(a_failed_job_makes_nothing_look_fast),
         cmocka_unit_test(summarizes_over_repeats),
         cmocka_unit_test(a_clear_winner_is_named),
