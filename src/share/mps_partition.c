@@ -171,8 +171,9 @@ void mps_sweep_partitions(const struct mps *mps, const uint64_t *leases, size_t 
     for (size_t i = 0; i < count; i++)
         if (has(leases, lease_count, owned[i].lease) || !remove_partition(mps, owned[i].partition))
             owned[kept++] = owned[i];
+    /* Where it cannot be written, the next sweep finds them gone. */
     if (kept < count)
-        count = write_record(mps, owned, kept) == 0 ? kept : count;
+        write_record(mps, owned, kept);
 }
 
 /* The first word with a '/' is its name: it is answered alone or in a sentence. */
