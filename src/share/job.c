@@ -91,7 +91,8 @@ int job_start(struct job *job, const char *const *argv, const char *const *chang
             r = slot_begin(slots, lease, pid);
     }
     if (r == 0) {
-        job->in_front = give_terminal(pid);
+        /* Its output goes to a program that may want the terminal: the job gets it when it asks. */
+        job->in_front = isatty(STDOUT_FILENO) && give_terminal(pid);
         job->pid = pid;
         if (write(gate[1], "g", 1) != 1)
             r = -errno;

@@ -47,6 +47,7 @@ press 'fg' Enter
 await is_in_state S
 result $? 'fg lets it go on'
 press C-c
+wait_for '^(\^C)?[#$]$' 'Ctrl-C ends it'
 
 # In the background it waits for the terminal.
 press 'clear; echo next' Enter
@@ -64,6 +65,15 @@ echoes late 'fg'
 press C-d
 press 'echo end=$?' Enter
 wait_for '^(# )?end=0$' 'its input ends'
+
+# Behind a pipe there may be a pager.
+press 'clear' Enter
+press "$ROOFTOP run -q -- sh -c 'echo piped; exec sleep 600' | sh -c 'read line; echo \$line; read word </dev/tty; echo got-\$word; exec cat'" Enter
+wait_for '^piped$' 'a job with a program behind a pipe'
+press 'key' Enter
+wait_for '^got-key$' 'which can read from the terminal'
+press C-c
+wait_for '^(\^C)?[#$]$' 'Ctrl-C ends both'
 
 # Without a shell that could let it go on, it does not stop.
 open_terminal 100 40 "exec $cat_run"
