@@ -206,6 +206,12 @@ static const struct slot_lease *holder_of(const struct slot_table *table, const 
     return NULL;
 }
 
+/* What `rooftop slots` shows: whoever took the slot may have been killed. */
+static pid_t pid_of(const struct slot_lease *lease)
+{
+    return lease->job.pid ? lease->job.pid : lease->holder.pid;
+}
+
 static double gib(uint64_t bytes)
 {
     return (double)bytes / (1 << 30);
@@ -240,7 +246,7 @@ static int find_room(const struct slot_table *table, const struct slot_request *
     if (use.exclusive > 0 || (request->mode == SLOT_EXCLUSIVE && use.shared > 0))
         return share_fail(failure, -EBUSY, "`rooftop slots` shows who holds what.",
                           "%s is held by '%s' (PID %d)%s", gpu->uuid, holder->name,
-                          (int)holder->holder.pid,
+                          (int)pid_of(holder),
                           use.exclusive > 0 ? ", which does not share it" : "");
     if (request->mode == SLOT_EXCLUSIVE)
         return 0;
@@ -250,7 +256,7 @@ static int find_room(const struct slot_table *table, const struct slot_request *
             holder->multi_user
                 ? "%s is shared by several users (--multi-user), as '%s' (PID %d) asked"
                 : "%s is shared by one user, as '%s' (PID %d) asked",
-            gpu->uuid, holder->name, (int)holder->holder.pid);
+            gpu->uuid, holder->name, (int)pid_of(holder));
     if (request->memory_bytes > gpu->memory_bytes)
         return share_fail(failure, -E2BIG, "Ask for less: `rooftop slots` shows what is free.",
                           "%.2f GiB are more than %s can give (%.2f GiB)",

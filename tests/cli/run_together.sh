@@ -104,6 +104,8 @@ wait $job 2>/dev/null
 leases() { "$ROOFTOP" slots --format json | "$jsoncheck" gpus.0.leases.# gpus.1.leases.#; }
 [ "$(leases)" = '1 0' ]
 result $? "a job whose rooftop was killed keeps its slot"
+expect_exit 3 "so nobody else has the GPU" $run --gpu 0 -- true
+expect_text err "is held by 'sh' \(PID $(cat five)\)" "and the job's own PID is named"
 kill -KILL "$(cat five)"
 slots_are_free() {
     [ "$(leases)" = '0 0' ]
