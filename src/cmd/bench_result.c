@@ -4,6 +4,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "cmd/common.h"
+
+/* A result with what follows from it. */
+struct bench_result {
+    struct result result;
+    struct bench_summary summary;
+    struct roi_input roi;
+    struct bench_report report;
+};
+
 static int load(const struct command *command, const char *path, struct bench_result *ret)
 {
     char why[512];
@@ -24,24 +34,6 @@ static int load(const struct command *command, const char *path, struct bench_re
         .decision = bench_decide(&ret->summary),
     };
     return EXIT_DONE;
-}
-
-bool bench_result_open(const struct command *command, int argc, char **argv, void *settings,
-                       struct bench_result *ret, int *ret_code)
-{
-    const char *path;
-    *ret_code =
-        options_parse_one(command, argc, argv, settings, "one result of rooftop bench", &path);
-    if (*ret_code != OPTIONS_GO)
-        return false;
-    *ret_code = load(command, path, ret);
-    return *ret_code == EXIT_DONE;
-}
-
-void bench_result_free(struct bench_result *result)
-{
-    bench_summary_free(&result->summary);
-    result_free(&result->result);
 }
 
 /* The shared mode with the most jobs per hour, where none is advised. */
@@ -85,8 +77,8 @@ static int check_numbers(const struct command *command, const struct roi_options
     return EXIT_DONE;
 }
 
-int bench_result_roi(const struct command *command, const struct roi_options *options,
-                     struct bench_result *result)
+static int compute_roi(const struct command *command, const struct roi_options *options,
+                       struct bench_result *result)
 {
     int code = check_numbers(command, options);
     if (code != EXIT_DONE)
@@ -118,4 +110,49 @@ int bench_result_roi(const struct command *command, const struct roi_options *op
         return run_error(command, "%s", why);
     result->report.roi = &result->roi;
     return EXIT_DONE;
+}
+
+static bool asks_for_roi(const struct roi_options *roi)
+{
+    return !isnan(roi->gpu_hour_cost) || !isnan(roi->power_cost) || !isnan(roi->adoption_cost) ||
+           !isnan(roi->operations_cost) || !isnan(roi->gpu_hours) || !isnan(roi->idle_power) ||
+           roi->mode || roi->currency[0];
+}
+
+int bench_result_print(const struct command *command, int argc, char **argv, bool always,
+                       void (*write)(const struct bench_report *report, const char *format,
+                                     struct strbuf *out))
+{
+    struct bench_result_settings settings = {
+        .format = "text",
+        .roi = {.gpu_hours = NAN,
+                .gpu_hour_cost = NAN,
+                .power_cost = NAN,
+                .pue = 1,
+                .adoption_cost = NAN,
+                .operations_cost = NAN,
+                .years = 1,
+                .idle_power = NAN,
+                .currency = ""},
+    };
+    const char *path;
+    struct bench_result result;
+    int code =
+        options_parse_one(command, argc, argv, &settings, "one result of rooftop bench", &path);
+    if (code != OPTIONS_GO)
+        return code;
+    code = load(command, path, &result);
+    if (code != EXIT_DONE)
+        return code;
+    if (always || asks_for_roi(&settings.roi))
+        code = compute_roi(command, &settings.roi, &result);
+    if (code == EXIT_DONE) {
+        struct strbuf out = {0};
+        write(&result.report, settings.format, &out);
+        code = output_all(command, &out);
+        strbuf_free(&out);
+    }
+    bench_summary_free(&result.summary);
+    result_free(&result.result);
+    return code;
 }

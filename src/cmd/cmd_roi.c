@@ -1,43 +1,29 @@
 
 #include "cmd/bench_result.h"
-#include "cmd/common.h"
-
-struct settings {
-    const char *format;
-    struct roi_options roi;
-};
 
 static const struct option_row options[] = {
     {.name = "format",
      .letter = 'f',
      .kind = OPTION_CHOICE,
-     .offset = offsetof(struct settings, format),
+     .offset = offsetof(struct bench_result_settings, format),
      .argument = "FORM",
      .help = "text or json (text)",
      .choices = "text|json"},
-    OPTIONS_ROI(struct settings, roi),
+    OPTIONS_ROI,
     OPTIONS_END,
 };
 
+static void write_roi(const struct bench_report *report, const char *format, struct strbuf *out)
+{
+    if (strcmp(format, "json") == 0)
+        roi_json(report->roi, out);
+    else
+        roi_text(report->roi, out);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct settings settings = {.format = "text", .roi = ROI_OPTIONS_NONE};
-    struct bench_result result;
-    int code;
-    if (!bench_result_open(command, argc, argv, &settings, &result, &code))
-        return code;
-    code = bench_result_roi(command, &settings.roi, &result);
-    if (code == EXIT_DONE) {
-        struct strbuf out = {0};
-        if (settings.format[0] == 'j')
-            roi_json(&result.roi, &out);
-        else
-            roi_text(&result.roi, &out);
-        code = output_all(command, &out);
-        strbuf_free(&out);
-    }
-    bench_result_free(&result);
-    return code;
+    return bench_result_print(command, argc, argv, true, write_roi);
 }
 
 const struct command command_roi = {
