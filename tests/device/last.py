@@ -1,4 +1,4 @@
-"""The last questions about CUPTI's counters, in 100 s.
+"""The last questions about CUPTI's counters, in 100 s behind PyTorch's start: a step of session.sh gets 130.
 
 usage: last.py [PART…]          parts, all without one:
   tensor    30 s: five products beside four sets of counters: does the set that bursts used to count, with

@@ -176,6 +176,10 @@ static void refuses_what_it_does_not_know(void **state)
     put_number(&file, "llama.attention.kv_lora_rank", 512);
     assert_int_equal(parse(&file, 1e9, &model, why), -ENOTSUP);
     assert_non_null(strstr(why, "MLA"));
+    put_llama(&file, 0, 1);
+    put_number(&file, "llama.ssm.state_size", 128);
+    assert_int_equal(parse(&file, 1e9, &model, why), -ENOTSUP);
+    assert_non_null(strstr(why, "state space"));
     put_llama(&file, 0, 0);
     file.bytes[4] = 1;
     assert_int_equal(parse(&file, 1e9, &model, why), -EINVAL);
