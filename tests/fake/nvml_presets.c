@@ -137,7 +137,7 @@ static const char *const a100[] = {
     "nvmlDeviceGetFieldValues 139 -> 0 type 3 value 7000+3000000",
     "nvmlDeviceRegisterEvents -> 0",
     "nvmlGpmQueryDeviceSupport -> 0 0",
-    "processes compute 777:1000000000",
+    "processes compute 7777777:1000000000",
     "processes graphics",
     NULL,
 };
