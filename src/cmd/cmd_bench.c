@@ -132,11 +132,12 @@ static int bench(const struct command *command, const struct settings *settings,
 static char *read_text(const char *path, size_t *ret_length)
 {
     FILE *file = fopen(path, "re");
-    char *text = file ? malloc(MOST_JOBS_BYTES + 1) : NULL;
+    if (!file)
+        return NULL;
+    char *text = malloc(MOST_JOBS_BYTES + 1);
     *ret_length = text ? fread(text, 1, MOST_JOBS_BYTES + 1, file) : 0;
-    int error = !text ? errno : ferror(file) ? errno : *ret_length > MOST_JOBS_BYTES ? EFBIG : 0;
-    if (file)
-        fclose(file);
+    int error = !text || ferror(file) ? errno : *ret_length > MOST_JOBS_BYTES ? EFBIG : 0;
+    fclose(file);
     if (error == 0) {
         text[*ret_length] = '\0';
         return text;
