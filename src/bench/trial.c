@@ -272,6 +272,7 @@ static int start_child(struct trial *trial, size_t i)
         pipe,
         mps ? percent : "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
         mps && limits.memory_bytes ? memory : "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
+        VERIFY_VARIABLE,
         NULL,
     };
     const struct child_paths paths = {ready, go};

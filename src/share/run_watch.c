@@ -369,11 +369,12 @@ static int start(struct run *run)
 {
     char variables[5][4400];
     describe_slot(run, variables);
-    const char *changes[] = {variables[0], variables[1], variables[2],
-                             variables[3], variables[4], NULL};
-    return job_start(&run->job, run->options->command,
-                     run->account->gpu_count > 0 ? changes : changes + 5, run->slots,
-                     run->grant.id);
+    static const char *const none[] = {NULL};
+    const char *const changes[] = {variables[0], variables[1], variables[2],
+                                   variables[3], variables[4], run->shared ? VERIFY_VARIABLE : "",
+                                   NULL};
+    return job_start(&run->job, run->options->command, run->account->gpu_count > 0 ? changes : none,
+                     run->slots, run->grant.id);
 }
 
 int run_watch(struct run *run)

@@ -10,6 +10,10 @@
 #include "share/mps.h"
 #include "share/process.h"
 
+/* For the environment of what is to be verified: Python's setproctitle else writes the title
+ * over it. */
+#define VERIFY_VARIABLE "SPT_NOENV=1"
+
 enum verify_result {
     VERIFY_NOTHING, /* no process of the job uses the GPU */
     VERIFY_GOOD,

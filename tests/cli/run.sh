@@ -181,6 +181,7 @@ else
 fi
 expect_exit 0 "a part of the SMs with decimals" $run -q --share --sm 66.6666667 --mem 4G -- \
     "$fake_job" alloc 1G seen 4
+expect_exit 0 "a program that sets its title" $run -q --share --mem 4G -- "$fake_job" title alloc 1G seen 4
 expect_exit 0 "a program with a large environment" env A="$(printf '%0100000d' 0)" B="$(printf '%0100000d' 0)" \
     C="$(printf '%0100000d' 0)" $run -q --share --mem 4G -- "$fake_job" alloc 1G seen 4
 expect_exit 0 "a program with fewer SMs" $run -q --share --mem 4G -- \

@@ -11,9 +11,9 @@
  *                     terminated, 13 where the server ended without a word
  *   fault             an illegal access: ends with 11
  *   name NAME         is called so from here on, as `ps` has it
- *   hide              its environment from other programs of its user
- *   exec              becomes a new program, which does the rest of the words
- *   exit CODE
+ *   title             writes over its environment, as Python's setproctitle does unless SPT_NOENV
+ * is set hide              its environment from other programs of its user exec becomes a new
+ * program, which does the rest of the words exit CODE
  *
  * Where the pipe folder leads to no daemon it runs without MPS, as CUDA does. */
 #include <fcntl.h>
@@ -191,6 +191,15 @@ static void spin(double seconds)
         look_at_server(0.01);
 }
 
+static void set_title(void)
+{
+    for (char **variable = environ; !getenv("SPT_NOENV") && *variable; variable++) {
+        char *copy = strdup(*variable);
+        memset(*variable, 0, strlen(*variable));
+        *variable = copy;
+    }
+}
+
 static void obey(const char *word, const char *argument)
 {
     if (strcmp(word, "unset") == 0)
@@ -229,6 +238,8 @@ int main(int argc, char **argv)
         } else if (strcmp(word, "fault") == 0) {
             start();
             fault();
+        } else if (strcmp(word, "title") == 0) {
+            set_title();
         } else if (strcmp(word, "hide") == 0) {
             prctl(PR_SET_DUMPABLE, 0);
         } else if (strcmp(word, "exec") == 0) {
