@@ -34,13 +34,13 @@ cat >contained <<END
 exec podman --log-level=error $runtime run --rm --network none $limits -v /usr:/usr:ro \\
     -v "\$CUDA_MPS_PIPE_DIRECTORY:\$CUDA_MPS_PIPE_DIRECTORY" -v /dev/shm:/dev/shm \\
     -e CUDA_VISIBLE_DEVICES -e CUDA_MPS_PIPE_DIRECTORY -e CUDA_MPS_ACTIVE_THREAD_PERCENTAGE \\
-    -e CUDA_MPS_PINNED_DEVICE_MEM_LIMIT \\
+    -e CUDA_MPS_PINNED_DEVICE_MEM_LIMIT -e SPT_NOENV \\
     -v "$fake:$fake:ro" -v "$FAKE_GPU:$FAKE_GPU" -e FAKE_GPU -v /proc:/hostproc:ro -e FAKE_PROC=/hostproc \\
     "\$@"
 END
 
 expect_exit 0 "a job in a container" "$ROOFTOP" run --share --sm 25% --mem 4G --json a.json -- \
-    sh contained --rootfs "$PWD/root" "$fake_job" sm alloc 5G alloc 3G seen 4
+    sh contained --rootfs "$PWD/root" "$fake_job" title sm alloc 5G alloc 3G seen 4
 printf 'sm 32\nalloc 5G -> 2\nalloc 3G -> 0\n' >expected
 expect_same out expected "its limits hold there"
 "$jsoncheck" verified gpus.0.memory_peak_bytes <a.json >values
