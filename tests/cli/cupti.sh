@@ -124,12 +124,18 @@ ulimit -c unlimited 2>/dev/null
 stat=$!
 wait_for ',1\.5e\+09,' stream
 mkdir -p root/proc
-for status in /proc/[0-9]*/status; do
-    grep -q "^PPid:[[:space:]]*$stat\$" "$status" 2>/dev/null || continue
-    process=${status%/status}
-    ln -s "$process" "root/proc/${process#/proc/}"
-    cat "$process/limits" >limits
-done
+# On a busy host it may have been started anew a moment ago.
+find_helper() {
+    for status in /proc/[0-9]*/status; do
+        grep -q "^PPid:[[:space:]]*$stat\$" "$status" 2>/dev/null || continue
+        process=${status%/status}
+        cat "$process/limits" >limits 2>/dev/null || continue
+        ln -s "$process" "root/proc/${process#/proc/}"
+        return 0
+    done
+    return 1
+}
+await find_helper
 expect_text limits '^Max core file size +0 +0 ' "the helper leaves no core files"
 ROOFTOP_HOST_ROOT=$PWD/root
 export ROOFTOP_HOST_ROOT
