@@ -25,7 +25,7 @@ open(os.environ["ROOFTOP_READY"] + tag, "w").close()
 subprocess.run([os.environ["FAKE_JOB"], "wait", os.environ["ROOFTOP_GO"], "seen", "3"], check=True)
 print(f"JOB {tag} {kind} 0.300", flush=True)
 END
-export PATH="$PWD/bin:$PATH" WORKLOADS="$PWD/workloads" FAKE_JOB="$fake_job" OUT="$PWD/kept" PYTHONDONTWRITEBYTECODE=1
+export TMPDIR="$PWD" PATH="$PWD/bin:$PATH" WORKLOADS="$PWD/workloads" FAKE_JOB="$fake_job" OUT="$PWD/kept" PYTHONDONTWRITEBYTECODE=1
 
 python3 "$SOURCE_ROOT/tests/device/run.py" --without-gpu limits ends accounts scaling >out 2>&1
 result $? 'all ends as expected'
