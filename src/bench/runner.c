@@ -355,6 +355,7 @@ static enum runner_result open_stage(struct runner *runner)
     case 0:
         return RUNNER_DONE;
     case -EINVAL:
+    case -E2BIG:
         return RUNNER_WRONG;
     case -EBUSY:
         return RUNNER_FAILED;

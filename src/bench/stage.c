@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "share/gpus.h"
@@ -50,11 +51,31 @@ static int take_lease(struct stage *stage, bool beside, struct counter_failure *
     return r;
 }
 
+/* The first GPU that the environment leaves becomes the monitor's only one. */
+static int keep_visible(struct monitor **monitor, const char *source, const char *clock,
+                        const char *visible, struct counter_failure *failure)
+{
+    size_t i = 0;
+    while (i < monitor_count(*monitor) && !gpus_is_visible(monitor_device(*monitor, i), visible))
+        i++;
+    if (i == 0)
+        return 0;
+    if (i == monitor_count(*monitor))
+        return gpus_none_visible(visible, failure);
+    struct device device = *monitor_device(*monitor, i);
+    monitor_close(*monitor);
+    *monitor = NULL;
+    return gpus_open(monitor, source, device.text[DEVICE_UUID], clock, failure);
+}
+
 int stage_open(struct stage *ret, const char *source, const char *gpu, const char *clock,
                bool beside, struct counter_failure *failure)
 {
     *ret = (struct stage){0};
     int r = gpus_open(&ret->monitor, source, gpu, clock, failure);
+    const char *visible = gpu ? NULL : secure_getenv("CUDA_VISIBLE_DEVICES");
+    if (r == 0)
+        r = keep_visible(&ret->monitor, source, clock, visible, failure);
     if (r == 0)
         r = check_monitor(ret, failure);
     return r < 0 ? r : take_lease(ret, beside, failure);

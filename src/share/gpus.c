@@ -67,8 +67,7 @@ static bool has_place(const struct device *device, long place)
     return !device_is_mig(device) && index == (double)place;
 }
 
-/* As CUDA_VISIBLE_DEVICES has them: places and beginnings of UUIDs, with commas between. */
-static bool is_visible(const struct device *device, const char *visible)
+bool gpus_is_visible(const struct device *device, const char *visible)
 {
     while (visible && *visible) {
         size_t length = strcspn(visible, ",");
@@ -97,7 +96,7 @@ size_t gpus_list(struct monitor *monitor, struct slot_table *slots, const char *
         /* Work goes to the instances of a GPU that has some. */
         if (device_number(device, DEVICE_MIG_ENABLED, 0) > 0 && !device_is_mig(device))
             continue;
-        if (!is_visible(device, visible))
+        if (!gpus_is_visible(device, visible))
             continue;
         struct slot_gpu *gpu = &ret[count++];
         *gpu = (struct slot_gpu){0};
@@ -113,6 +112,14 @@ size_t gpus_list(struct monitor *monitor, struct slot_table *slots, const char *
     }
     free(leases);
     return count;
+}
+
+int gpus_none_visible(const char *visible, struct counter_failure *failure)
+{
+    return share_fail(failure, -E2BIG,
+                      "Name a GPU with --gpu, or unset the variable. Its numbers are CUDA's: "
+                      "`rooftop list` shows them where they are certain.",
+                      "CUDA_VISIBLE_DEVICES is '%s', which is none of the GPUs here", visible);
 }
 
 static bool is_silent(const struct monitor *monitor, size_t i)

@@ -14,6 +14,13 @@
 MUST_CHECK int gpus_open(struct monitor **ret, const char *source, const char *gpus,
                          const char *clock, struct counter_failure *failure);
 
+/* Whether CUDA_VISIBLE_DEVICES, places and beginnings of UUIDs with commas between, leaves the
+ * device; all where `visible` is NULL. */
+bool gpus_is_visible(const struct device *device, const char *visible);
+
+/* Fills `failure` for a CUDA_VISIBLE_DEVICES that leaves none. Returns -E2BIG. */
+int gpus_none_visible(const char *visible, struct counter_failure *failure);
+
 /* Fills the list from the last frame: what leases can have of each, and who uses it without one.
  * `run` is the folder of place_open(); `visible` a CUDA_VISIBLE_DEVICES that leaves others out, or
  * NULL. Returns how many, SLOT_GPUS at most. */

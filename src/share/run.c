@@ -127,11 +127,7 @@ static int enter(struct run *run, struct counter_failure *failure)
     struct mps mps;
     list_gpus(run);
     if (run->gpu_count == 0 && visible_devices(run))
-        return share_fail(failure, -E2BIG,
-                          "Name a GPU with --gpu, or unset the variable. Its numbers are "
-                          "CUDA's: `rooftop list` shows them where they are certain.",
-                          "CUDA_VISIBLE_DEVICES is '%s', which is none of the GPUs here",
-                          visible_devices(run));
+        return gpus_none_visible(visible_devices(run), failure);
     if (run->options->mode != RUN_EXCLUSIVE) {
         /* Before a slot is taken that MPS could not serve. */
         int r = run->gpu_count > 0 ? mps_open(&mps, run->folder, run->gpus[0].uuid, failure) : 0;
