@@ -266,7 +266,7 @@ echo 'init 9' >script
 expect_exit 3 'no GPU' "$ROOFTOP" bench -o none.bench good.ini
 expect_exit 2 'a source that is not live' "$ROOFTOP" bench -s "sim:$SOURCE_ROOT/tests/data/one.sim" -o none.bench good.ini
 # What is above it may have chosen a GPU.
-{ free_gpu; free_gpu; } >script
+{ free_gpu; printf 'gpu h200\nprocesses compute\n'; } >script
 printf '[bench]\nmodes = exclusive\nrepeats = 1\nsettle = 1ms\n[look]\ncommand = echo "$CUDA_VISIBLE_DEVICES" >seen\n' >look.ini
 CUDA_VISIBLE_DEVICES=1 expect_exit 0 'a GPU that the environment names' "$ROOFTOP" bench look.ini
 expect_text seen '^GPU-00000000-0000-4000-8000-000000000002$' 'is the one for the jobs'
