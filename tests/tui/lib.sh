@@ -14,7 +14,7 @@ fi
 
 tmux_count=0
 tmux_socket=rooftop-test-$$-0
-export TMUX_TMPDIR="$scratch" TZ=UTC LC_ALL=C.UTF-8 XDG_CONFIG_HOME="$scratch/config"
+export SHELL=/bin/sh TMUX_TMPDIR="$scratch" TZ=UTC LC_ALL=C.UTF-8 XDG_CONFIG_HOME="$scratch/config"
 # The search for leaks stops its process by SIGSTOP. The SIGCONT that comes when the terminal's session
 # ends takes that back, and the search waits for ever. tui_vanish looks for leaks without a session.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"

@@ -24,7 +24,7 @@ echoes before 'it reads'
 press C-z
 wait_for 'Stopped' 'Ctrl-Z: the shell has the terminal'
 press 'echo shell$((1 + 1))' Enter
-wait_for '^(# )?shell2$' 'and obeys'
+wait_for '^([#$] )?shell2$' 'and obeys'
 press 'fg' Enter
 echoes after 'fg'
 press C-c
@@ -51,7 +51,7 @@ wait_for '^(\^C)?[#$]$' 'Ctrl-C ends it'
 
 # In the background it waits for the terminal.
 press 'clear; echo next' Enter
-wait_for '^(# )?next$' 'again'
+wait_for '^([#$] )?next$' 'again'
 press "$cat_run &" Enter
 await_stop() {
     press '' Enter
@@ -64,7 +64,7 @@ press 'fg' Enter
 echoes late 'fg'
 press C-d
 press 'echo end=$?' Enter
-wait_for '^(# )?end=0$' 'its input ends'
+wait_for '^([#$] )?end=0$' 'its input ends'
 
 # Behind a pipe there may be a pager.
 press 'clear' Enter
