@@ -195,7 +195,7 @@ static void spread(struct series *series, struct profile_spread *ret)
 static uint64_t hash_command(const char *const *command)
 {
     uint64_t hash = 0xcbf29ce484222325;
-    for (; *command; command++)
+    for (; command && *command; command++)
         for (const char *c = *command;; c++) {
             hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
             if (!*c)
