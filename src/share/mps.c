@@ -50,6 +50,17 @@ bool mps_find_path(char *ret, size_t size)
     return false;
 }
 
+int mps_check_way(const struct mps *mps, bool others, struct counter_failure *failure)
+{
+    char closed[256];
+    if (!place_find_closed(mps->pipe, others, closed, sizeof(closed)))
+        return 0;
+    return share_fail(failure, -EACCES,
+                      "Open it (chmod), or set ROOFTOP_RUNTIME_DIR to another folder.",
+                      "the folder %s is closed to %s, whose programs could not reach MPS in %s",
+                      closed, others ? "other users" : "this user", mps->pipe);
+}
+
 static int make_folders(struct mps *mps, const char *run, struct counter_failure *failure)
 {
     char parent[160];
@@ -63,14 +74,7 @@ static int make_folders(struct mps *mps, const char *run, struct counter_failure
         if (r < 0)
             return share_fail(failure, r, "", "%s: %s", folders[i], strerror(-r));
     }
-    char closed[256];
-    if (!place_find_closed(mps->pipe, false, closed, sizeof(closed)))
-        return 0;
-    return share_fail(failure, -EACCES,
-                      "Open it (chmod), or set ROOFTOP_RUNTIME_DIR to another folder.",
-                      "the folder %s is closed to this user, so that no program could reach MPS in "
-                      "%s",
-                      closed, mps->pipe);
+    return mps_check_way(mps, false, failure);
 }
 
 int mps_open(struct mps *ret, const char *run, const char *uuid, struct counter_failure *failure)

@@ -155,7 +155,7 @@ static bool has_option(pid_t daemon, const char *option)
 static int set_door(const struct mps *mps, struct counter_failure *failure)
 {
     mode_t mode = mps->multi_user ? 0711 : 0700;
-    char path[sizeof(mps->pipe)], closed[256];
+    char path[sizeof(mps->pipe)];
     if (chmod(mps->pipe, mode) < 0 || chmod(mps->folder, mode) < 0)
         return share_fail(failure, -errno, "", "%s: %s", mps->folder, strerror(errno));
     if (!mps->multi_user)
@@ -167,13 +167,7 @@ static int set_door(const struct mps *mps, struct counter_failure *failure)
         if (chmod(path, mode) < 0)
             return share_fail(failure, -errno, "", "%s: %s", path, strerror(errno));
     }
-    if (!place_find_closed(mps->pipe, true, closed, sizeof(closed)))
-        return 0;
-    return share_fail(failure, -EACCES,
-                      "Open it (chmod), or set ROOFTOP_RUNTIME_DIR to another folder.",
-                      "the folder %s is closed to other users, so that they could not reach MPS in "
-                      "%s",
-                      closed, mps->pipe);
+    return mps_check_way(mps, true, failure);
 }
 
 /* It can be left as it is. */

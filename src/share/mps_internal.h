@@ -8,6 +8,9 @@
 
 /* In $ROOFTOP_MPS_CONTROL, or on the PATH. */
 bool mps_find_path(char *ret, size_t size);
+/* This user, or where `others` is set each other one, can come to the pipe folder. Returns 0, or
+ * −errno with `failure` filled. */
+MUST_CHECK int mps_check_way(const struct mps *mps, bool others, struct counter_failure *failure);
 /* mps_daemon.c: MPS keeps what servers and clients share in /dev/shm: a container may lack it. */
 bool mps_has_shared_memory(void);
 /* mps_partition.c: the running daemon has static partitions. */
