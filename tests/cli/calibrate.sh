@@ -1,27 +1,9 @@
 . "$SOURCE_ROOT/tests/lib.sh"
+. "$SOURCE_ROOT/tests/calibrate_stage.sh"
 jsoncheck=$BUILD_ROOT/tests/tools/jsoncheck
-
-fake=$BUILD_ROOT/tests/fake
-ROOFTOP_NVML=$fake/libfake_nvml.so
-ROOFTOP_CUDA=$fake/libfake_cuda.so
-ROOFTOP_CUBLASLT=$fake/libfake_cuda.so
-ROOFTOP_CUPTI=$PWD/none
-FAKE_NVML_SCRIPT=$PWD/nvml
-ROOFTOP_FAKE_CUDA=$PWD/cuda
-XDG_DATA_HOME=$PWD/data
-export ROOFTOP_NVML ROOFTOP_CUDA ROOFTOP_CUBLASLT ROOFTOP_CUPTI FAKE_NVML_SCRIPT ROOFTOP_FAKE_CUDA XDG_DATA_HOME
+export XDG_DATA_HOME="$PWD/data"
 store=$XDG_DATA_HOME/rooftop/ceilings.db
 
-idle_gpu() {
-    cat >nvml <<'END'
-gpu h200
-processes compute
-processes mps
-processes graphics
-nvmlDeviceGetUtilizationRates -> 0 0 0
-nvmlGpmMetricsGet 1 -> 0 0
-END
-}
 calibrate() {
     rm -f left
     "$ROOFTOP" calibrate "$@"

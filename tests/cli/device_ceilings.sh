@@ -6,23 +6,14 @@ command -v python3 >/dev/null || {
     skip 'the ceilings of a real GPU' 'there is no python3'
     finish
 }
-fake=$BUILD_ROOT/tests/fake
-export ROOFTOP ROOFTOP_NVML="$fake/libfake_nvml.so" ROOFTOP_CUDA="$fake/libfake_cuda.so" \
-    ROOFTOP_CUBLASLT="$fake/libfake_cuda.so" ROOFTOP_CUPTI="$PWD/none" FAKE_NVML_SCRIPT="$PWD/nvml" \
-    ROOFTOP_FAKE_CUDA="$PWD/cuda" OUT="$PWD/left" PYTHONPATH="$PWD/modules" PYTHONDONTWRITEBYTECODE=1
+. "$SOURCE_ROOT/tests/calibrate_stage.sh"
+export ROOFTOP OUT="$PWD/left" PYTHONPATH="$PWD/modules" PYTHONDONTWRITEBYTECODE=1
 mkdir -p modules/torch left
 cat >modules/torch/__init__.py <<'END'
 class cuda:
     is_available = staticmethod(lambda: True)
 END
-cat >nvml <<'END'
-gpu h200
-processes compute
-processes mps
-processes graphics
-nvmlDeviceGetUtilizationRates -> 0 0 0
-nvmlGpmMetricsGet 1 -> 0 0
-END
+idle_gpu
 printf 'time rooftop_read 0.0005\ntime product14 0.002\nrate h2d 5e10\n' >cuda
 
 if grep -qi gvisor /proc/version; then
