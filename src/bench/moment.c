@@ -1,9 +1,10 @@
 #include "bench/moment.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+
+#include "base/array.h"
 
 static const enum metric metrics[GAUGE_COUNT] = {
     [GAUGE_COMPUTE_SOL] = METRIC_COMPUTE_SOL,
@@ -20,14 +21,10 @@ static const enum metric metrics[GAUGE_COUNT] = {
 int moments_add(struct moments *moments, const struct reading *reading, double time,
                 double interval)
 {
-    if (moments->count == moments->capacity) {
-        size_t capacity = moments->capacity ? 2 * moments->capacity : 256;
-        struct moment *grown = reallocarray(moments->moments, capacity, sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        moments->moments = grown;
-        moments->capacity = capacity;
-    }
+    int r =
+        array_grow(&moments->moments, moments->count, &moments->room, sizeof(*moments->moments));
+    if (r < 0)
+        return r;
     struct moment *moment = &moments->moments[moments->count++];
     *moment = (struct moment){.time = time, .interval = interval};
     for (size_t i = 0; i < GAUGE_COUNT; i++)

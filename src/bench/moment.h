@@ -33,7 +33,7 @@ struct window {
 
 struct moments {
     size_t count;
-    size_t capacity;
+    size_t room;
     struct moment *moments;
 };
 

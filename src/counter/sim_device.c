@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "counter/sim_parser.h"
 #include "counter/sim_value.h"
 
@@ -60,8 +61,8 @@ int sim_device_line(struct sim_parser *parser)
         return sim_refuse(parser, "devices come before the first 'at'");
     if (script->device_count == MOST_DEVICES)
         return sim_refuse(parser, "more than %d devices", MOST_DEVICES);
-    int r = sim_grow((void **)&script->devices, script->device_count, &parser->device_room,
-                     sizeof(*script->devices));
+    int r = array_grow(&script->devices, script->device_count, &parser->device_room,
+                       sizeof(*script->devices));
     if (r < 0)
         return r;
     struct device device = {0};

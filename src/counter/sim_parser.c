@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/parse.h"
@@ -19,19 +18,6 @@ int sim_refuse(struct sim_parser *parser, const char *format, ...)
     snprintf(parser->failure->reason, sizeof(parser->failure->reason), "%.100s:%u: %s",
              parser->name, parser->line ? parser->line : 1, what);
     return -EINVAL;
-}
-
-int sim_grow(void **array, size_t count, size_t *room, size_t size)
-{
-    if (count < *room)
-        return 0;
-    size_t more = *room ? *room * 2 : 16;
-    void *moved = reallocarray(*array, more, size);
-    if (!moved)
-        return -ENOMEM;
-    *array = moved;
-    *room = more;
-    return 0;
 }
 
 int sim_split_line(struct sim_parser *parser, const char *line, size_t length)

@@ -24,8 +24,6 @@ struct sim_parser {
 
 /* Says where and what, and gives -EINVAL. */
 int sim_refuse(struct sim_parser *parser, const char *format, ...) PRINTF_LIKE(2, 3);
-/* Room for one more element. */
-int sim_grow(void **array, size_t count, size_t *room, size_t size);
 /* Cuts a line into words: blanks separate them except within double quotes, which are taken off;
  * \" and \\ stand for themselves there; # begins a comment. */
 int sim_split_line(struct sim_parser *parser, const char *line, size_t length);

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/array.h"
 #include "base/parse.h"
 #include "base/utf8.h"
 #include "counter/sim_parser.h"
@@ -95,8 +96,8 @@ static int add_person(struct sim_parser *parser, pid_t pid,
         known->description = *description;
         return 0;
     }
-    int r = sim_grow((void **)&script->people, script->person_count, &parser->person_room,
-                     sizeof(*script->people));
+    int r = array_grow(&script->people, script->person_count, &parser->person_room,
+                       sizeof(*script->people));
     if (r < 0)
         return r;
     script->people[script->person_count++] =

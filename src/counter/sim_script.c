@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/parse.h"
 #include "base/utf8.h"
 #include "counter/sim_parser.h"
@@ -42,8 +43,8 @@ static int add_change(struct sim_parser *parser, const struct sim_change *change
     struct sim_script *script = parser->script;
     if (script->change_count == MOST_CHANGES)
         return sim_refuse(parser, "more than %d changes", MOST_CHANGES);
-    int r = sim_grow((void **)&script->changes, script->change_count, &parser->change_room,
-                     sizeof(*script->changes));
+    int r = array_grow(&script->changes, script->change_count, &parser->change_room,
+                       sizeof(*script->changes));
     if (r < 0)
         return r;
     script->changes[script->change_count] = *change;
@@ -182,8 +183,8 @@ static int mark_line(struct sim_parser *parser)
                 ? sim_number_word(parser, 2, "the mark's length", 0, LONGEST_SCRIPT, &seconds)
                 : 0;
     if (r == 0)
-        r = sim_grow((void **)&script->marks, script->mark_count, &parser->mark_room,
-                     sizeof(*script->marks));
+        r = array_grow(&script->marks, script->mark_count, &parser->mark_room,
+                       sizeof(*script->marks));
     if (r < 0)
         return r;
     struct mark *mark = &script->marks[script->mark_count++];

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "counter/cupti/helper.h"
 #include "jobs/describe.h"
 #include "jobs/proc.h"
@@ -95,7 +96,7 @@ struct counted {
 /* All processes of this host. */
 struct census {
     const char *run;
-    size_t count, capacity;
+    size_t count, room;
     struct counted *all;
 };
 
@@ -120,14 +121,8 @@ static bool is_apart(const char *run, pid_t pid, const struct proc_identity *ide
 static bool count_process(void *context, pid_t pid, const struct proc_identity *identity)
 {
     struct census *census = context;
-    if (census->count == census->capacity) {
-        size_t capacity = census->capacity ? 2 * census->capacity : 1024;
-        struct counted *all = realloc(census->all, capacity * sizeof(*all));
-        if (!all)
-            return false;
-        census->all = all;
-        census->capacity = capacity;
-    }
+    if (array_grow(&census->all, census->count, &census->room, sizeof(*census->all)) < 0)
+        return false;
     census->all[census->count++] = (struct counted){
         .pid = pid,
         .parent = identity->parent,
@@ -188,14 +183,9 @@ bool process_tree_has(const struct process_tree *tree, pid_t pid)
 
 int process_tree_add(struct process_tree *tree, pid_t pid)
 {
-    if (tree->count == tree->capacity) {
-        size_t capacity = tree->capacity ? 2 * tree->capacity : 64;
-        pid_t *pids = realloc(tree->pids, capacity * sizeof(*pids));
-        if (!pids)
-            return -ENOMEM;
-        tree->pids = pids;
-        tree->capacity = capacity;
-    }
+    int r = array_grow(&tree->pids, tree->count, &tree->room, sizeof(*tree->pids));
+    if (r < 0)
+        return r;
     size_t place = tree->count++;
     for (; place > 0 && tree->pids[place - 1] > pid; place--)
         tree->pids[place] = tree->pids[place - 1];

@@ -24,7 +24,7 @@ bool process_group_lives(struct process_id leader);
 
 /* All descendants of a process that live, in the order of their PIDs. Begins as {0}. */
 struct process_tree {
-    size_t count, capacity;
+    size_t count, room;
     pid_t *pids;
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "sol/bound.h"
@@ -13,7 +14,7 @@
 static const double BLOCK = 1;
 
 struct series {
-    size_t count, capacity;
+    size_t count, room;
     float *values;
 };
 
@@ -50,17 +51,10 @@ void profiler_free(struct profiler *profiler)
 
 static void append(struct profiler *profiler, struct series *series, double value)
 {
-    if (series->count == series->capacity) {
-        size_t capacity = series->capacity ? 2 * series->capacity : 256;
-        float *values = realloc(series->values, capacity * sizeof(*values));
-        if (!values) {
-            profiler->failed = true;
-            return;
-        }
-        series->values = values;
-        series->capacity = capacity;
-    }
-    series->values[series->count++] = (float)value;
+    if (array_grow(&series->values, series->count, &series->room, sizeof(*series->values)) < 0)
+        profiler->failed = true;
+    else
+        series->values[series->count++] = (float)value;
 }
 
 static void join(struct profile_phase *first, const struct profile_phase *second)

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
+
 enum { MAX_ROWS = 8192, MAX_ANCESTORS = 8 };
 
 void process_table_free(struct process_table *table)
@@ -17,14 +19,8 @@ void process_table_free(struct process_table *table)
 
 static struct process_row *add_row(struct process_table *table)
 {
-    if (table->count == table->capacity) {
-        size_t capacity = table->capacity ? 2 * table->capacity : 32;
-        struct process_row *rows = realloc(table->rows, capacity * sizeof(*rows));
-        if (!rows)
-            return NULL;
-        table->rows = rows;
-        table->capacity = capacity;
-    }
+    if (array_grow(&table->rows, table->count, &table->room, sizeof(*table->rows)) < 0)
+        return NULL;
     struct process_row *row = &table->rows[table->count++];
     *row = (struct process_row){0};
     return row;
@@ -205,7 +201,7 @@ static int make_tree(struct process_table *table, const struct process_lookup *l
 {
     size_t *parent = calloc(table->count + 1, sizeof(*parent));
     bool *placed = calloc(table->count + 1, sizeof(*placed));
-    struct process_row *out = calloc(table->capacity + 1, sizeof(*out));
+    struct process_row *out = calloc(table->room + 1, sizeof(*out));
     int r = parent && placed && out ? 0 : -ENOMEM;
     if (r == 0) {
         for (size_t i = 0; i < table->count; i++)

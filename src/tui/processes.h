@@ -49,7 +49,7 @@ struct process_lookup {
 
 struct process_table {
     size_t count;
-    size_t capacity;
+    size_t room;
     struct process_row *rows;
 };
 
