@@ -123,9 +123,16 @@ void drop(struct daemon *daemon, struct connection *connection)
     admit_waiting(daemon);
 }
 
-/* The server goes on, without any of its clients; its log names them all. With "fault -> lasting"
- * in the script it stays in FAULT until they are gone, as older ones do; with "fault -> contained"
- * only the clients of the same partition are hurt. */
+static bool is_hurt(const struct connection *client, enum action action, const char *partition)
+{
+    return client->pid && !client->waiting &&
+           (action != ACTION_CONTAIN || strcmp(client->partition, partition) == 0);
+}
+
+/* The server goes on, without any of its clients; its log names them all before the first learns of
+ * it, as the real one's does. With "fault -> lasting" in the script it stays in FAULT until they
+ * are gone, as older ones do; with "fault -> contained" only the clients of the same partition are
+ * hurt. */
 static void fault(struct daemon *daemon, const struct connection *at)
 {
     char text[LINE], partition[sizeof(at->partition)];
@@ -134,15 +141,15 @@ static void fault(struct daemon *daemon, const struct connection *at)
     memcpy(partition, at->partition, sizeof(partition));
     note("server.log", "Server is handling a fatal GPU error.");
     for (size_t i = 0; i < CLIENTS; i++) {
-        struct connection *client = &daemon->connections[i];
-        if (!client->pid || client->waiting ||
-            (action == ACTION_CONTAIN && strcmp(client->partition, partition) != 0))
+        if (!is_hurt(&daemon->connections[i], action, partition))
             continue;
         snprintf(text, sizeof(text), "Client {PID: %d, Context ID: 1} on device 0 to be torn down",
-                 (int)client->pid);
+                 (int)daemon->connections[i].pid);
         note("server.log", text);
-        dprintf(client->fd, "fault\n");
     }
+    for (size_t i = 0; i < CLIENTS; i++)
+        if (is_hurt(&daemon->connections[i], action, partition))
+            dprintf(daemon->connections[i].fd, "fault\n");
 }
 
 static void remove_files(void)
