@@ -12,10 +12,10 @@ int array_grow(void *array, size_t count, size_t *room, size_t size)
     void *elements;
     memcpy(&elements, array, sizeof(elements));
     size_t more = *room ? 2 * *room : FIRST_ROOM;
-    elements = reallocarray(elements, more, size);
-    if (!elements)
+    void *grown = reallocarray(elements, more, size);
+    if (!grown)
         return -ENOMEM;
-    memcpy(array, &elements, sizeof(elements));
+    memcpy(array, &grown, sizeof(grown));
     *room = more;
     return 0;
 }
