@@ -63,6 +63,7 @@ int proc_parse_stat(const char *stat, struct proc_identity *ret)
         .group = (pid_t)group_pid,
         .state = close[2],
         .threads = (unsigned)number_behind(close + 2, 17),
+        .memory = number_behind(close + 2, 20),
         .stack = number_behind(close + 2, 25),
     };
     memcpy(ret->comm, open + 1, length);

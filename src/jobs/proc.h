@@ -16,6 +16,7 @@ struct proc_identity {
     pid_t group; /* the process group */
     char state;  /* 'R', 'S', 'Z' and so on: of its first thread */
     unsigned threads;
+    unsigned long long memory; /* virtual bytes; 0: it has none any more, or is the kernel's */
     unsigned long long stack;  /* where it begins, which exec() changes; 0: not to be seen */
     char comm[PROC_COMM_SIZE]; /* as the process has it: it may hold anything but NUL */
 };

@@ -44,6 +44,13 @@ bool process_lives(struct process_id id)
     return !proc_has_ended(&identity) && identity.start_ticks == id.start;
 }
 
+bool process_is_ending(pid_t pid)
+{
+    struct proc_identity identity;
+    int r = jobs_read_identity("", pid, &identity);
+    return r < 0 ? r == -ENOENT || r == -ESRCH : identity.memory == 0;
+}
+
 /* Calls back for each living process, until that returns false. */
 static void each_process(bool (*look)(void *context, pid_t pid, const struct proc_identity *),
                          void *context)

@@ -19,6 +19,10 @@ struct process_id process_identify(pid_t pid);
 /* It has not ended: a zombie has. */
 bool process_lives(struct process_id id);
 
+/* It has ended or is about to: its memory is gone. The kernel takes that first and then closes its
+ * files, so that others see its sockets end before its end can be waited for. */
+bool process_is_ending(pid_t pid);
+
 /* A process of that process group lives, which is not older than its leader was. */
 bool process_group_lives(struct process_id leader);
 

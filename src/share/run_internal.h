@@ -30,7 +30,8 @@ struct run {
     struct loop *loop;
     struct loop_timer *kill_timer, *timeout_timer, *tick_timer;
     struct job job;
-    int daemon_fd; /* of the MPS daemon's process, or -1 */
+    pid_t daemon;  /* MPS', or 0 */
+    int daemon_fd; /* of its process, or -1 */
     struct process_tree tree;
     struct verify verify;
     struct guard guard;

@@ -259,11 +259,16 @@ static void on_tick(void *context, uint32_t events)
     reap(run);
 }
 
+static bool has_daemon(const struct run *run)
+{
+    struct pollfd end = {.fd = run->daemon_fd, .events = POLLIN};
+    return poll(&end, 1, 0) <= 0 && !process_is_ending(run->daemon);
+}
+
 /* Without it the job's limits and its place in MPS are nobody's. */
 static void look_at_daemon(struct run *run)
 {
-    struct pollfd daemon = {.fd = run->daemon_fd, .events = POLLIN};
-    if (run->account->mps_lost_after > 0 || poll(&daemon, 1, 0) <= 0)
+    if (run->daemon_fd < 0 || run->account->mps_lost_after > 0 || has_daemon(run))
         return;
     run->account->mps_lost_after = clock_monotonic() - run->account->begin;
     run_say(run,
@@ -282,8 +287,8 @@ static void on_daemon_end(void *context, uint32_t events)
 
 static int watch_daemon(struct run *run)
 {
-    pid_t daemon = run->shared ? mps_daemon_pid(&run->mps) : 0;
-    run->daemon_fd = daemon ? pidfd_open(daemon, 0) : -1;
+    run->daemon = run->shared ? mps_daemon_pid(&run->mps) : 0;
+    run->daemon_fd = run->daemon ? pidfd_open(run->daemon, 0) : -1;
     return run->daemon_fd < 0 ? 0
                               : loop_add(run->loop, run->daemon_fd, EPOLLIN, on_daemon_end, run);
 }

@@ -120,6 +120,19 @@ static void who_has_ended_but_for_other_threads_lives(void **state)
     assert_false(process_lives(id));
 }
 
+static void whose_memory_is_gone_is_ending(void **state)
+{
+    (void)state;
+    pid_t pid = start(nothing);
+    siginfo_t end;
+    assert_false(process_is_ending(pid));
+    kill(pid, SIGKILL);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT), 0);
+    assert_true(process_is_ending(pid));
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_true(process_is_ending(pid));
+}
+
 static void a_group_of_a_later_process_with_its_number_is_not_its_own(void **state)
 {
     (void)state;
@@ -149,6 +162,7 @@ int main(void)
         cmocka_unit_test(all_of_many_children_are_in_the_tree),
         cmocka_unit_test(a_name_keeps_nobody_out_of_the_tree),
         cmocka_unit_test(who_has_ended_but_for_other_threads_lives),
+        cmocka_unit_test(whose_memory_is_gone_is_ending),
         cmocka_unit_test(a_group_of_a_later_process_with_its_number_is_not_its_own),
         cmocka_unit_test(what_is_added_is_found),
     };
