@@ -169,18 +169,34 @@ wait $neighbour
 [ $? -eq 123 ]
 result $? "so does its neighbour"
 
-# The daemon dies under a job.
-$run --share --mem 4G --json lost.json -- "$fake_job" start touch eight spin 600 >/dev/null 2>lost.err &
-job=$!
-await [ -e eight ]
-kill -KILL "$(cat run/rooftop/share/mps/*/pipe/nvidia-cuda-mps-control.pid)"
-wait $job
-[ $? -eq 13 ]
-result $? "a job whose MPS daemon dies ends as it ends"
-expect_text lost.err 'the MPS daemon of GPU-.* has ended under the job, which may fail for that; .*/control\.log' "and says so at once"
-expect_text lost.err '^    the MPS daemon ended [0-9.]+ s after its start, under it$' "so does its account"
-"$jsoncheck" mps_lost_after_seconds <lost.json | grep -Eq '^[0-9.]+$'
-result $? "as JSON too"
+# The daemon dies under a job, which may end of it before the daemon's end is seen.
+# lose_daemon NAME COMMAND…: the command ends it, and gets its PID file.
+lose_daemon() {
+    name=$1
+    shift
+    rm -f eight
+    $run --share --mem 4G --json lost.json -- "$fake_job" start touch eight spin 600 >/dev/null 2>lost.err &
+    job=$!
+    await [ -e eight ]
+    "$@" run/rooftop/share/mps/*/pipe/nvidia-cuda-mps-control.pid
+    wait $job
+    [ $? -eq 13 ]
+    result $? "$name: the job ends as it ends"
+    expect_text lost.err 'the MPS daemon of GPU-.* has ended under the job, which may fail for that; .*/control\.log' "and says so at once"
+    expect_text lost.err '^    the MPS daemon ended [0-9.]+ s after its start, under it$' "so does its account"
+    "$jsoncheck" mps_lost_after_seconds <lost.json | grep -Eq '^[0-9.]+$'
+    result $? "as JSON too"
+}
+kill_it() {
+    kill -KILL "$(cat "$1")"
+}
+hold_it_dying() {
+    echo 'dying -> dying' >mps_script
+    echo dying | CUDA_MPS_PIPE_DIRECTORY=${1%/*} "$fake/nvidia-cuda-mps-control" >/dev/null
+    : >mps_script
+}
+lose_daemon "an MPS daemon that dies" kill_it
+lose_daemon "one that is still dying" hold_it_dying
 expect_exit 0 "the next job has a new daemon" $run --share --mem 4G --json new.json -- "$fake_job" sm
 "$jsoncheck" mps_lost_after_seconds <new.json >values
 echo null >expected

@@ -13,6 +13,7 @@
  *   COMMAND -> "TEXT"     a command that begins so is answered with the text, and does nothing
  *   COMMAND -> hang       it is not answered
  *   COMMAND -> die        the daemon dies in the middle of it
+ *   COMMAND -> dying      it stays for ever as it is for an instant when it is killed
  *   start -> "TEXT"       -d prints the text and fails
  *   start -> mute         the daemon starts and answers nothing
  *   start -> vanish       -d says nothing and there is no daemon
@@ -40,8 +41,9 @@ static const struct {
     const char *word;
     enum action action;
 } actions[] = {
-    {"hang", ACTION_HANG},     {"die", ACTION_DIE},      {"mute", ACTION_MUTE},
-    {"vanish", ACTION_VANISH}, {"lasting", ACTION_LAST}, {"contained", ACTION_CONTAIN},
+    {"hang", ACTION_HANG},         {"dying", ACTION_DYING},   {"die", ACTION_DIE},
+    {"mute", ACTION_MUTE},         {"vanish", ACTION_VANISH}, {"lasting", ACTION_LAST},
+    {"contained", ACTION_CONTAIN},
 };
 
 enum action scripted(const char *command, char *ret_text, size_t size)

@@ -46,6 +46,7 @@ enum action {
     ACTION_SAY,
     ACTION_HANG,
     ACTION_DIE,
+    ACTION_DYING,
     ACTION_MUTE,
     ACTION_VANISH,
     ACTION_LAST,
