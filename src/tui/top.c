@@ -40,13 +40,15 @@ struct top {
 
     struct loop_timer *frame_timer;
     struct cost_meter meter;
-    double drawn;        /* when the last frame was, monotonic */
-    double table_filled; /* the same for the table */
-    bool awaits_frame;   /* the timer is set */
-    bool listens;        /* to the monitor */
+    double drawn;              /* when the last frame was, monotonic */
+    double table_filled;       /* the same for the table */
+    unsigned table_generation; /* of the devices that its rows name */
+    bool awaits_frame;         /* the timer is set */
+    bool listens;              /* to the monitor */
     struct victim victim;
 };
 
+/* The table, and what is selected in it, of the model as it is now. */
 static int fill_table(struct top *top)
 {
     struct process_lookup lookup = feed_lookup(&top->feed);
@@ -58,7 +60,11 @@ static int fill_table(struct top *top)
         .only_device = top->view.zoomed ? top->view.device : SIZE_MAX,
     };
     top->table_filled = clock_monotonic();
-    return process_table_fill(&top->table, &top->model, &query, &lookup);
+    top->table_generation = top->feed.generation;
+    int r = process_table_fill(&top->table, &top->model, &query, &lookup);
+    struct view_context context = {&top->model, &top->table, &top->layout, top->table_filled};
+    view_settle(&top->view, &context);
+    return r;
 }
 
 static void fail(struct top *top, int error)
@@ -230,6 +236,8 @@ static void on_monitor(void *context, uint32_t events)
         fail(top, r);
         return;
     }
+    if (top->table_generation != top->feed.generation && fill_table(top) < 0)
+        fail(top, -ENOMEM);
     if (top->model.ended)
         at_the_end(top);
     if (r > 0 || top->model.ended)

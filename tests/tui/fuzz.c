@@ -60,13 +60,34 @@ static void type_something(const struct terminal *terminal)
     terminal_type(terminal, text, strlen(text));
 }
 
-static int fail(unsigned long seed, const char *what, const char *output)
+/* What the program wrote last: a sanitizer's report comes in many pieces. */
+static char last[1 << 16];
+static size_t last_length;
+
+static ssize_t read_on(struct terminal *terminal, double timeout)
 {
+    enum { PIECE = 1 << 12 };
+    if (last_length + PIECE > sizeof(last)) {
+        size_t kept = last_length / 2;
+        memmove(last, last + last_length - kept, kept);
+        last_length = kept;
+    }
+    ssize_t length = terminal_read(terminal, timeout, last + last_length, PIECE);
+    if (length > 0)
+        last_length += (size_t)length;
+    return length;
+}
+
+static int fail(unsigned long seed, const char *what)
+{
+    last[last_length] = '\0';
     printf("not ok 1 - seed %lu: %s\n", seed, what);
-    const char *report = strstr(output, "ERROR: ");
+    const char *report = strstr(last, "ERROR: ");
     if (!report)
-        report = strstr(output, "runtime error");
-    printf("# %.1500s\n1..1\n", report ? report : output);
+        report = strstr(last, "runtime error");
+    if (!report)
+        report = last_length > 1500 ? last + last_length - 1500 : last;
+    printf("# %.3000s\n1..1\n", report);
     return 1;
 }
 
@@ -90,28 +111,27 @@ int main(int argc, char **argv)
         return 2;
     double until = clock_monotonic() + seconds;
     unsigned long steps = 0;
-    static char output[1 << 16];
     /* It has drawn something before the first key. */
     while (terminal.bytes < 200)
-        if (terminal_read(&terminal, 10, output, sizeof(output)) <= 0)
-            return fail(seed, "it draws nothing", output);
+        if (read_on(&terminal, 10) <= 0)
+            return fail(seed, "it draws nothing");
     while (clock_monotonic() < until) {
         if (draw(10) == 0)
             terminal_resize(&terminal, (int)(1 + draw(250)), (int)(1 + draw(80)));
         else
             type_something(&terminal);
         steps++;
-        if (terminal_read(&terminal, draw(4) ? 0.0 : 0.03, output, sizeof(output)) < 0) {
+        if (read_on(&terminal, draw(4) ? 0.0 : 0.03) < 0) {
             int code = terminal_end(&terminal, 10);
             printf("# it ended with %d after %lu steps\n", code, steps);
-            return fail(seed, "it ended unasked", output);
+            return fail(seed, "it ended unasked");
         }
     }
     kill(terminal.child, SIGTERM);
     int code = terminal_end(&terminal, 20);
     if (code != 0) {
         printf("# it ended with %d\n", code);
-        return fail(seed, "it did not end in order", output);
+        return fail(seed, "it did not end in order");
     }
     printf("ok 1 - seed %lu: %lu keys and resizes, %lu bytes drawn\n1..1\n", seed, steps,
            terminal.bytes);

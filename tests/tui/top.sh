@@ -34,6 +34,14 @@ for size in 20x5 40x10 80x24 200x60; do
     same_screen "top-eight-$size.txt" "eight GPUs at $size"
 done
 
+# The keys come at once: the last row of all, and then a table without it.
+open_screen 120 40 --source "$eight" --from 5 --paused
+wait_for 'python job0' "processes"
+press Tab End Tab Home z Tab u
+wait_for 'filter: user0' "zoomed on a GPU, u takes the user of one of its processes"
+press q
+wait_exit 0 "q quits"
+
 open_screen 80 24 --source "$eight" --from 5 --paused
 wait_for 'link-bound' "eight GPUs without room for charts: their sentences"
 press 2
