@@ -7,6 +7,9 @@
 static const double GIBI = 1 << 30;
 /* What is freed and taken again in one moment does not count. */
 enum { STRIKES = 2 };
+/* So many looks pass until the driver has given back what a job had that left, or that left just
+ * before this one began: nobody else has to end for that. */
+enum { PATIENCE = 10 };
 
 static uint64_t excess(const struct guard_job *job)
 {
@@ -61,14 +64,41 @@ static void explain(const struct guard *guard, const struct guard_job *job, doub
         snprintf(why + length, why_size - (size_t)length, "it was the last to come");
 }
 
-bool guard_look(struct guard *guard, const struct reading *reading, struct slot_table *slots,
-                const char *uuid, uint64_t id, char *why, size_t why_size)
+/* A job has left since the last look, or this is the first: IDs grow, so those that were there then
+ * are those up to the newest of them. */
+static bool leaves_memory_to_come(struct guard *guard, const struct slot_lease *leases,
+                                  size_t count, const char *uuid)
 {
+    size_t now = 0, remaining = 0;
+    uint64_t newest = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(leases[i].uuid, uuid) != 0)
+            continue;
+        now++;
+        remaining += leases[i].id <= guard->newest_id;
+        newest = leases[i].id > newest ? leases[i].id : newest;
+    }
+    bool first = guard->job_count == 0, left = remaining < guard->job_count;
+    guard->job_count = now;
+    guard->newest_id = newest;
+    return first || left;
+}
+
+static bool runs_out(struct guard *guard, double left)
+{
+    bool waits = guard->patience > 0;
+    guard->patience -= waits;
+    guard->strikes = !waits && left < (double)guard->reserve_bytes ? guard->strikes + 1 : 0;
+    return guard->strikes >= STRIKES;
+}
+
+bool guard_look(struct guard *guard, const struct reading *reading, const struct slot_lease *leases,
+                size_t count, const char *uuid, uint64_t id, char *why, size_t why_size)
+{
+    if (leaves_memory_to_come(guard, leases, count, uuid))
+        guard->patience = PATIENCE;
     double left = sample_get(&reading->sample, METRIC_MEMORY_FREE, (double)guard->reserve_bytes);
-    guard->strikes = left < (double)guard->reserve_bytes ? guard->strikes + 1 : 0;
-    struct slot_lease *leases;
-    size_t count;
-    if (guard->strikes < STRIKES || slot_list(slots, &leases, &count) < 0)
+    if (!runs_out(guard, left))
         return false;
     struct guard_job *jobs = calloc(count + 1, sizeof(*jobs));
     size_t found = jobs ? find_jobs(leases, count, uuid, &reading->processes, jobs) : 0;
@@ -77,6 +107,5 @@ bool guard_look(struct guard *guard, const struct reading *reading, struct slot_
     if (ours)
         explain(guard, chosen, left, why, why_size);
     free(jobs);
-    free(leases);
     return ours;
 }

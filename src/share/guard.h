@@ -26,8 +26,12 @@ const struct guard_job *guard_choose(const struct guard_job *jobs, size_t count)
 struct guard {
     uint64_t reserve_bytes;
     unsigned strikes;
+    unsigned patience;
+    size_t job_count;   /* on the GPU at the last look, 0: none yet */
+    uint64_t newest_id; /* of those */
 };
 
-/* True where the job of the lease `id` has to end; `why` says so to its user. */
-bool guard_look(struct guard *guard, const struct reading *reading, struct slot_table *slots,
-                const char *uuid, uint64_t id, char *why, size_t why_size);
+/* One look at the GPU and at the leases of this moment, which may be of other GPUs too. True where
+ * the job of the lease `id` has to end; `why` says so to its user. */
+bool guard_look(struct guard *guard, const struct reading *reading, const struct slot_lease *leases,
+                size_t count, const char *uuid, uint64_t id, char *why, size_t why_size);

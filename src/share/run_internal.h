@@ -35,6 +35,8 @@ struct run {
     struct process_tree tree;
     struct verify verify;
     struct guard guard;
+    struct slot_lease *leases; /* of all jobs of this host, at the last frame */
+    size_t lease_count;
     unsigned frames;
     unsigned jobs[SLOT_GPUS];  /* on each of the job's GPUs */
     bool strangers[SLOT_GPUS]; /* programs without a slot are there */

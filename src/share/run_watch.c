@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
@@ -81,8 +82,7 @@ static const struct reading *find_reading(const struct run *run, const char *uui
 
 /* A program without a slot is on the GPU. One that cannot be seen from here may be the job's own.
  */
-static bool has_stranger(const struct run *run, const char *uuid, const struct slot_lease *leases,
-                         size_t count)
+static bool has_stranger(const struct run *run, const char *uuid)
 {
     const struct reading *reading = find_reading(run, uuid);
     for (size_t i = 0; reading && i < reading->processes.count; i++) {
@@ -90,27 +90,33 @@ static bool has_stranger(const struct run *run, const char *uuid, const struct s
         if (process->kinds != PROCESS_GRAPHICS && !(process->kinds & PROCESS_MPS_SERVER) &&
             !process_tree_has(&run->tree, process->pid) &&
             process_identify(process->pid).start > 0 &&
-            !slot_has(leases, count, uuid, process->pid))
+            !slot_has(run->leases, run->lease_count, uuid, process->pid))
             return true;
     }
     return false;
 }
 
+static void list_leases(struct run *run)
+{
+    free(run->leases);
+    run->leases = NULL;
+    run->lease_count = 0;
+    if (run->slots && slot_list(run->slots, &run->leases, &run->lease_count) < 0)
+        run->lease_count = 0;
+}
+
 /* How many jobs share each of its GPUs now, itself included, and whether others are there too. */
 static void count_jobs(struct run *run, bool strangers)
 {
-    struct slot_lease *leases = NULL;
-    size_t count;
-    if (!run->slots || slot_list(run->slots, &leases, &count) < 0)
+    if (!run->leases)
         return;
     for (size_t i = 0; i < run->account->gpu_count; i++) {
         const char *uuid = run->account->gpus[i].device.text[DEVICE_UUID];
-        struct slot_use use = slot_use(leases, count, uuid);
+        struct slot_use use = slot_use(run->leases, run->lease_count, uuid);
         run->jobs[i] = use.shared + use.exclusive > 0 ? use.shared + use.exclusive : 1;
         if (strangers)
-            run->strangers[i] = has_stranger(run, uuid, leases, count);
+            run->strangers[i] = has_stranger(run, uuid);
     }
-    free(leases);
     if (run->jobs[0] > run->most_jobs)
         run->most_jobs = run->jobs[0];
 }
@@ -211,8 +217,8 @@ static void look_at_limits(struct run *run, const struct reading *reading)
         remember_clients(run, &reading->processes);
         verify(run, &reading->processes);
     }
-    if (guard_look(&run->guard, reading, run->slots, run->mps.uuid, run->grant.id, why,
-                   sizeof(why)))
+    if (guard_look(&run->guard, reading, run->leases, run->lease_count, run->mps.uuid,
+                   run->grant.id, why, sizeof(why)))
         stop(run, OUTCOME_MEMORY, RUN_EXIT_MEMORY, why);
 }
 
@@ -242,6 +248,7 @@ static void on_frame(void *context, uint32_t events)
     if (eager)
         read_tree(run);
     run->frames++;
+    list_leases(run);
     if (!run->ended)
         count_jobs(run, eager);
     for (size_t i = 0; i < run->account->gpu_count; i++) {
@@ -402,6 +409,7 @@ int run_watch(struct run *run)
     int r = set_up(run);
     if (r == 0)
         r = watch_daemon(run);
+    list_leases(run);
     count_jobs(run, false);
     /* Orphans of the job stay in its tree. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -419,7 +427,10 @@ int run_watch(struct run *run)
     /* The job may have ended of it first. */
     look_at_daemon(run);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
+    list_leases(run);
     count_jobs(run, false);
+    free(run->leases);
+    run->leases = NULL;
     job_end(&run->job);
     if (run->daemon_fd >= 0)
         close(run->daemon_fd);

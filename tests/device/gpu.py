@@ -126,6 +126,7 @@ class Load:
         import torch
 
         self.torch = torch
+        self.step = step  # holds the tensors: the next graph's capture frees what nobody holds
         for _ in range(3):
             step()
         torch.cuda.synchronize()

@@ -39,5 +39,5 @@ while read -r limit name command; do
     tail -c 1200 "$OUT/$name.log"
     pack
 done
-echo "== MPS that is left: $(pgrep -l nvidia-cuda-mps || echo none)"
+echo "== MPS that is left: $(ps -eo pid=,ppid=,stat=,args= | grep '[n]vidia-cuda-mps' || echo none)"
 rm -rf "$OUT"
