@@ -43,7 +43,7 @@ median="WITH ranked AS (SELECT *, row_number() OVER (PARTITION BY kind ORDER BY 
                                driver, how, spread
                         FROM ranked LEFT JOIN seen USING (kind) WHERE place = (runs + 1) / 2)"
 ask "$median SELECT kind, printf('SHIPPED(\"$chip\", %s, %s, %s, %s, %s, %s, %s, \"measured on one $chip by calibrate: %s\")',
-        upper(kind), printf('%.4g', value), ifnull(printf('%.2g', nullif(range, 0)), 'NAN'),
+        upper(kind), replace(printf('%.4g', value), 'e+', 'e'), ifnull(printf('%.2g', nullif(range, 0)), 'NAN'),
         iif(ratio IS NULL, 'NAN', printf('%.3f', ratio)), iif(clock IS NULL, 'NAN', printf('%.0fe6', clock / 1e6)),
         iif(temperature IS NULL, 'NAN', printf('%.0f', temperature)), iif(power IS NULL, 'NAN', printf('%.0f', power)), how)
     FROM chosen" >"$scratch/new"
@@ -74,7 +74,8 @@ cp "$scratch/rows" $rows
     echo '|---|---|---|---|---|---|---|---|---|'
     # In the order of the table of ceilings.
     sed -n 's/^CEILING([^,]*, "\([^"]*\)".*/\1/p' src/store/ceiling.def | while read -r kind; do
-        ask "$median SELECT printf('| %s | %.4g | %.1f | %.1f | %s | %.0f | %.0f | %.0f | %s |', kind, value, 100 * spread, 100 * range,
+        ask "$median SELECT printf('| %s | %s | %.1f | %.1f | %s | %.0f | %.0f | %.0f | %s |', kind,
+            replace(printf('%.4g', value), 'e+', 'e'), 100 * spread, 100 * range,
             iif(ratio IS NULL, '', printf('%.1f', 100 * ratio)), (SELECT clock FROM ranked WHERE ranked.kind = chosen.kind) / 1e6,
             temperature, power, how) FROM chosen WHERE kind = '$kind'"
     done
@@ -83,8 +84,9 @@ cp "$scratch/rows" $rows
     echo
     echo '| work | counter | true | counted | error | samples | |'
     echo '|---|---|---|---|---|---|---|'
-    ask "SELECT printf('| %s | %s | %.4g | %.4g | %s | %d | %s |', json_extract(value, '\$.ceiling'),
-        json_extract(value, '\$.metric'), json_extract(value, '\$.true'), json_extract(value, '\$.counted'),
+    ask "SELECT printf('| %s | %s | %s | %s | %s | %d | %s |', json_extract(value, '\$.ceiling'),
+        json_extract(value, '\$.metric'), replace(printf('%.4g', json_extract(value, '\$.true')), 'e+', 'e'),
+        replace(printf('%.4g', json_extract(value, '\$.counted')), 'e+', 'e'),
         iif(json_extract(value, '\$.error_points') IS NULL, printf('%+.2f %%', json_extract(value, '\$.error_percent')),
             printf('%+.2f pt', json_extract(value, '\$.error_points'))),
         json_extract(value, '\$.samples'), ifnull(json_extract(value, '\$.note'), ''))
