@@ -1,4 +1,4 @@
-"""The last questions about CUPTI's counters, in 100 s behind PyTorch's start: a step of session.sh gets 130.
+"""What CUPTI's counters give and cost, in 150 s behind PyTorch's start: a step of session.sh gets 180.
 
 usage: last.py [PART…]          parts, all without one:
   tensor    30 s: five products beside four sets of counters: does the set that bursts used to count, with
@@ -6,7 +6,8 @@ usage: last.py [PART…]          parts, all without one:
             instructions that no other pipe takes tell the older tensor path from the newer?
   burst     16 s: two loads that take turns beside `rooftop stat` at 10 Hz: power, clock, delay, and what
             Rooftop and its helper take of a core
-  steady    52 s: `rooftop stat` at 1 Hz, then `rooftop record` at 10 Hz, 25 s each beside a steady load
+  steady    100 s: `nvidia-smi dmon`, `rooftop stat` without those counters and with bursts, all at 1 Hz, then `rooftop
+            record` at 10 Hz, 25 s each beside a steady load
 What is printed also goes to $OUT/last.log, the figures to $OUT/last.json."""
 import json
 import math
@@ -78,7 +79,7 @@ def watch_beside(command):
     """What the process and its helper take, from the end of their start on."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     time.sleep(START_SECONDS)
-    parts = {"rooftop": gpu.Process(process.pid)}
+    parts = {"watcher": gpu.Process(process.pid)}
     helper = gpu.helper_of(process.pid)
     if helper:
         parts["helper"] = gpu.Process(helper)
@@ -109,6 +110,10 @@ def steady():
     load = gpu.product("bf16", 4096, 20)
     time.sleep(1)
     accounts = {}
+    for name, command in (("nvidia-smi dmon", ["nvidia-smi", "dmon", "-d", "1"]),
+                          ("stat --clock off", [gpu.ROOFTOP, "stat", "--interval", "1", "--clock", "off"])):
+        accounts[name] = watch_beside(command)
+        say("%s at 1 Hz: %.2f %% of a core" % (name, accounts[name]["watcher"]["percent"]))
     with tempfile.TemporaryDirectory() as folder:
         lines = os.path.join(folder, "lines")
         # a shell's exec keeps the process while its output goes to a file
