@@ -66,8 +66,8 @@ static void explain(const struct guard *guard, const struct guard_job *job, doub
 
 /* A job has left since the last look, or this is the first: IDs grow, so those that were there then
  * are those up to the newest of them. */
-static bool leaves_memory_to_come(struct guard *guard, const struct slot_lease *leases,
-                                  size_t count, const char *uuid)
+static bool has_lost_a_job(struct guard *guard, const struct slot_lease *leases, size_t count,
+                           const char *uuid)
 {
     size_t now = 0, remaining = 0;
     uint64_t newest = 0;
@@ -84,21 +84,22 @@ static bool leaves_memory_to_come(struct guard *guard, const struct slot_lease *
     return first || left;
 }
 
-static bool runs_out(struct guard *guard, double left)
+static bool runs_out(struct guard *guard, bool is_short, bool memory_may_come)
 {
+    if (is_short && memory_may_come)
+        guard->patience = PATIENCE;
     bool waits = guard->patience > 0;
     guard->patience -= waits;
-    guard->strikes = !waits && left < (double)guard->reserve_bytes ? guard->strikes + 1 : 0;
+    guard->strikes = is_short && !waits ? guard->strikes + 1 : 0;
     return guard->strikes >= STRIKES;
 }
 
 bool guard_look(struct guard *guard, const struct reading *reading, const struct slot_lease *leases,
                 size_t count, const char *uuid, uint64_t id, char *why, size_t why_size)
 {
-    if (leaves_memory_to_come(guard, leases, count, uuid))
-        guard->patience = PATIENCE;
+    bool memory_may_come = has_lost_a_job(guard, leases, count, uuid);
     double left = sample_get(&reading->sample, METRIC_MEMORY_FREE, (double)guard->reserve_bytes);
-    if (!runs_out(guard, left))
+    if (!runs_out(guard, left < (double)guard->reserve_bytes, memory_may_come))
         return false;
     struct guard_job *jobs = calloc(count + 1, sizeof(*jobs));
     size_t found = jobs ? find_jobs(leases, count, uuid, &reading->processes, jobs) : 0;

@@ -12,6 +12,7 @@ What is printed also goes to $OUT/last.log, the figures to $OUT/last.json."""
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -112,6 +113,9 @@ def steady():
     accounts = {}
     for name, command in (("nvidia-smi dmon", ["nvidia-smi", "dmon", "-d", "1"]),
                           ("stat --clock off", [gpu.ROOFTOP, "stat", "--interval", "1", "--clock", "off"])):
+        if not shutil.which(command[0]):
+            say("there is no %s here" % command[0])
+            continue
         accounts[name] = watch_beside(command)
         say("%s at 1 Hz: %.2f %% of a core" % (name, accounts[name]["watcher"]["percent"]))
     with tempfile.TemporaryDirectory() as folder:

@@ -66,8 +66,8 @@ static void two_looks_in_a_row_decide(void **state)
     (void)state;
     const uint64_t jobs[] = {7, 9};
     struct guard seven = {0}, nine = {0};
-    settle(&seven, 7, jobs, 2);
-    settle(&nine, 9, jobs, 2);
+    assert_false(has_to_end(&seven, 7, 1000, jobs, 2));
+    assert_false(has_to_end(&nine, 9, 1000, jobs, 2));
     assert_false(has_to_end(&nine, 9, 499, jobs, 2));
     assert_false(has_to_end(&nine, 9, 500, jobs, 2));
     assert_int_equal(looks_until_its_end(&nine, 9, 499, jobs, 2), 2);
