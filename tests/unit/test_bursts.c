@@ -200,6 +200,14 @@ static int compare_numbers(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
+/* NVML's, from the moment before to this one. */
+static double driver_clock(const struct sample *sample)
+{
+    return (sample_get(sample - 1, METRIC_SM_CLOCK, NAN) +
+            sample_get(sample, METRIC_SM_CLOCK, NAN)) /
+           2;
+}
+
 /* Of a burst at any moment of a phase, for all moments of it. */
 static void compare_with_held(size_t begin, double *ret_moved, double *ret_held)
 {
@@ -210,8 +218,7 @@ static void compare_with_held(size_t begin, double *ret_moved, double *ret_held)
         for (size_t now = 10; now < FRAMES_OF_A_PHASE; now++) {
             double was = sample_get(&phase[burst], METRIC_EFFECTIVE_CLOCK, NAN);
             double is = sample_get(&phase[now], METRIC_EFFECTIVE_CLOCK, NAN);
-            double by = sample_get(&phase[now], METRIC_SM_CLOCK, NAN) /
-                        sample_get(&phase[burst], METRIC_SM_CLOCK, NAN);
+            double by = driver_clock(&phase[now]) / driver_clock(&phase[burst]);
             if (!isfinite(was * by / is))
                 continue;
             errors[error_count] = fabs(was * by / is - 1);

@@ -133,17 +133,32 @@ static void moves_the_clock_as_the_driver_does(void **state)
     (void)state;
     struct work_watch watch = {0};
     struct work_burst burst = burst_of(1.1, 1.5e9);
-    look(&watch, .9, 1.95e9, 1.15, &no_burst);
-    look(&watch, .9, 2.05e9, 1.25, &no_burst);
-    look(&watch, .9, 2.1e9, 1.35, &no_burst); /* after it */
-    const struct work_state *work = look(&watch, .9, 2.05e9, 1.4, &burst);
+    look(&watch, .9, 1.95e9, 1.05, &no_burst);
+    look(&watch, .9, 1.99e9, 1.15, &no_burst); /* since the look before 1.97 GHz */
+    look(&watch, .9, 2.07e9, 1.25, &no_burst); /* 2.03 */
+    look(&watch, .9, 2.1e9, 1.35, &no_burst);  /* after it */
+    const struct work_state *work = look(&watch, .9, 2.0e9, 1.4, &burst);
     assert_non_null(work); /* during the burst NVML said 2 GHz on average */
     assert_float_equal(work_clock(&watch, work), 1.5e9 * 2.05 / 2, 1);
     work = look(&watch, .9, 1.9e9, 1.5, &burst);
-    assert_float_equal(work_clock(&watch, work), 1.5e9 * 1.9 / 2, 1);
+    assert_float_equal(work_clock(&watch, work), 1.5e9 * 1.95 / 2, 1);
     struct sample unknown;
     sample_reset(&unknown, ABSENT_NO_NEW_SAMPLE);
     work = work_look_at(&watch, &unknown, 1.6, &burst);
+    assert_float_equal(work_clock(&watch, work), 1.5e9, 1);
+    work = look(&watch, .9, 1.96e9, 1.7, &burst);
+    assert_float_equal(work_clock(&watch, work), 1.5e9 * 1.96 / 2, 1);
+}
+
+static void other_work_before_has_no_part_in_the_clock(void **state)
+{
+    (void)state;
+    struct work_watch watch = {0};
+    struct work_burst burst = burst_of(1.1, 1.5e9);
+    look(&watch, .9, 2e9, 1.15, &no_burst);
+    look(&watch, .9, 2e9, 1.4, &burst);
+    look(&watch, .2, 1.9e9, 1.5, &burst);
+    const struct work_state *work = look(&watch, .9, 2e9, 1.6, &burst);
     assert_float_equal(work_clock(&watch, work), 1.5e9, 1);
 }
 
@@ -244,6 +259,7 @@ int main(void)
         cmocka_unit_test(knows_work_again_that_comes_back),
         cmocka_unit_test(forgets_the_oldest_where_there_are_many),
         cmocka_unit_test(moves_the_clock_as_the_driver_does),
+        cmocka_unit_test(other_work_before_has_no_part_in_the_clock),
         cmocka_unit_test(wishes_for_a_burst_when_new_work_has_settled),
         cmocka_unit_test(wishes_for_none_while_nothing_runs),
         cmocka_unit_test(wishes_for_fewer_while_the_work_stays),

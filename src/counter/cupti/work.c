@@ -34,14 +34,6 @@ static const double SECOND_PERIODS = 2, NEXT_PERIODS = 6;
 /* Of so many bursts one is of what is counted apart. */
 enum { BURSTS_FOR_ONE_APART = 4 };
 
-static struct work_look look(const struct sample *sample, double now)
-{
-    struct work_look work = {.time = now};
-    for (size_t i = 0; i < WORK_SIGNS; i++)
-        work.sign[i] = sample_get(sample, signs[i].metric, NAN);
-    return work;
-}
-
 /* What is not known on one side is no difference. */
 static bool is_alike(const struct work_look *a, const struct work_look *b)
 {
@@ -51,6 +43,20 @@ static bool is_alike(const struct work_look *a, const struct work_look *b)
             return false;
     }
     return true;
+}
+
+/* NVML's clock is that of a moment, the effective clock a mean over the time before it. The mean of
+ * two moments is nearer to that, where the work has not changed between them. */
+static struct work_look look(const struct work_watch *watch, const struct sample *sample,
+                             double now)
+{
+    struct work_look work = {.time = now};
+    for (size_t i = 0; i < WORK_SIGNS; i++)
+        work.sign[i] = sample_get(sample, signs[i].metric, NAN);
+    work.clock = work.sign[SIGN_CLOCK];
+    if (watch->count > 0 && isfinite(watch->now.sign[SIGN_CLOCK]) && is_alike(&watch->now, &work))
+        work.clock = (work.clock + watch->now.sign[SIGN_CLOCK]) / 2;
+    return work;
 }
 
 /* The last look before `time`, else the first that is remembered, else NULL. */
@@ -81,19 +87,21 @@ static void remember(struct work_watch *watch, const struct work_look *work)
 static struct work_look look_during(const struct work_watch *watch, const struct work_look *work,
                                     const struct work_burst *burst)
 {
-    double sum = 0;
+    double moments = 0, clocks = 0;
     unsigned count = 0;
     for (size_t i = 0; i < WORK_REMEMBERED && i < watch->count; i++) {
         const struct work_look *one = &watch->recent[i];
-        if (one->time >= burst->begin && one->time <= burst->end &&
-            isfinite(one->sign[SIGN_CLOCK])) {
-            sum += one->sign[SIGN_CLOCK];
+        if (one->time >= burst->begin && one->time <= burst->end && isfinite(one->clock)) {
+            moments += one->sign[SIGN_CLOCK];
+            clocks += one->clock;
             count++;
         }
     }
     struct work_look mean = *work;
-    if (count > 0)
-        mean.sign[SIGN_CLOCK] = sum / count;
+    if (count > 0) {
+        mean.sign[SIGN_CLOCK] = moments / count;
+        mean.clock = clocks / count;
+    }
     return mean;
 }
 
@@ -147,7 +155,7 @@ static void take_burst(struct work_watch *watch, const struct work_look *work,
 const struct work_state *work_look_at(struct work_watch *watch, const struct sample *sample,
                                       double now, const struct work_burst *last)
 {
-    struct work_look work = look(sample, now);
+    struct work_look work = look(watch, sample, now);
     if (last->end > watch->seen_by) {
         watch->seen_by = last->end;
         take_burst(watch, &work, last);
@@ -181,6 +189,6 @@ enum work_wish work_wish(const struct work_watch *watch, const struct work_state
 
 double work_clock(const struct work_watch *watch, const struct work_state *state)
 {
-    double moved = watch->now.sign[SIGN_CLOCK] / state->look.sign[SIGN_CLOCK];
+    double moved = watch->now.clock / state->look.clock;
     return state->values.value[METRIC_EFFECTIVE_CLOCK] * (isfinite(moved) ? moved : 1);
 }

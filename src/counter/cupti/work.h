@@ -14,6 +14,7 @@ enum { WORK_SIGNS = 6, WORK_REMEMBERED = 64, WORK_STATES = 16, WORK_METRICS = 64
 struct work_look {
     double time;             /* monotonic */
     double sign[WORK_SIGNS]; /* NaN where not known */
+    double clock;            /* NVML's, as it was on average since the look before */
 };
 
 /* What counters gave. */
@@ -63,5 +64,5 @@ enum work_wish work_wish(const struct work_watch *watch, const struct work_state
 /* Nothing runs, as far as the last sample tells. */
 bool work_is_idle(const struct work_watch *watch);
 
-/* The effective clock now: the burst's, moved as NVML's clock has moved since. */
+/* The effective clock since the look before: the burst's, moved as NVML's clock has moved since. */
 double work_clock(const struct work_watch *watch, const struct work_state *state);
