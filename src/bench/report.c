@@ -68,7 +68,8 @@ const char *bench_report_clock_note(const struct bench_report *report)
         if (bench_report_has(report, mode) &&
             !measure_known(&report->summary->of[mode][MEASURE_EFFECTIVE_CLOCK]))
             return "The effective clock is not known of every mode: it takes CUPTI's counters "
-                   "(`rooftop doctor`). NVML's SM clock reads too high while tensor cores work.";
+                   "(`rooftop doctor`), in bursts that short trials may go without (--clock "
+                   "continuous). NVML's SM clock reads too high while tensor cores work.";
     return NULL;
 }
 

@@ -16,7 +16,7 @@ struct counter;
 
 /* When CUPTI's counters run. They draw power while they do: 29 W on a busy H200. */
 enum clock_mode {
-    CLOCK_BURST,      /* for 0.2 s every 5 s at most, where GPM measures the rest */
+    CLOCK_BURST,      /* for 0.2 s now and then, where GPM measures the rest */
     CLOCK_CONTINUOUS, /* all the time */
     CLOCK_OFF,        /* never where GPM exists, and elsewhere without the effective clock */
 };
