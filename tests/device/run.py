@@ -154,15 +154,17 @@ def ends():
 def guard():
     title("a program without a slot fills the GPU: the last to come has to end")
     slot = ["--share", "--sm", "25%", "--mem", "60G"]
-    first = start("first", slot, CLIENT + ["alloc", "59", "touch", path("first.up"), "busy", "8"])
+    over = ["wait", path("over")]
+    first = start("first", slot, CLIENT + ["alloc", "59", "touch", path("first.up"), "busy", "8", *over])
     await_files(["first.up"], [first])
-    last = start("last", slot, CLIENT + ["alloc", "59", "touch", path("last.up"), "busy", "20"])
+    last = start("last", slot, CLIENT + ["alloc", "59", "touch", path("last.up"), "busy", "20", "wait", path("never")])
     await_files(["last.up"], [last])
     free = float(subprocess.run("nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits", shell=True,
                                 capture_output=True, text=True).stdout.split()[0]) / 1024
     # Its context takes some 0.5 GiB, and less than the reserve of 0.5 shall be left.
-    filler = subprocess.Popen(CLIENT + ["alloc", "%.2f" % (free - 0.85), "busy", "4"])
+    filler = subprocess.Popen(CLIENT + ["alloc", "%.2f" % (free - 0.85), *over])
     finish("last", last, 122)
+    open(path("over"), "w").close()
     finish("first", first)
     await_end(filler, 10)
 

@@ -384,7 +384,7 @@ static void many_processes_never_get_more_than_there_is(void **state)
         workers[w].pid = start_worker(stage, workers, w, seed + (long)w);
     }
     unsigned kills = 0;
-    while (sum_operations(workers) < wanted) {
+    while (sum_operations(workers) < wanted || kills <= 10) {
         usleep((useconds_t)(1000 + lrand48() % 20000));
         size_t w = (size_t)(lrand48() % WORKERS);
         end_worker(&workers[w]);
@@ -403,7 +403,6 @@ static void many_processes_never_get_more_than_there_is(void **state)
     assert_int_equal(errors, 0);
     assert_int_equal(over, 0);
     assert_true(checks > wanted / 100);
-    assert_true(kills > 10);
     assert_int_equal(count_leases(stage), 0);
     munmap(workers, WORKERS * sizeof(*workers));
 }
