@@ -157,7 +157,8 @@ def guard():
     over = ["wait", path("over")]
     first = start("first", slot, CLIENT + ["alloc", "59", "touch", path("first.up"), "busy", "8", *over])
     await_files(["first.up"], [first])
-    last = start("last", slot, CLIENT + ["alloc", "59", "touch", path("last.up"), "busy", "20", "wait", path("never")])
+    for_ever = ["busy", "20", "wait", path("never")]
+    last = start("last", slot, CLIENT + ["alloc", "59", "touch", path("last.up"), *for_ever])
     await_files(["last.up"], [last])
     free = float(subprocess.run("nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits", shell=True,
                                 capture_output=True, text=True).stdout.split()[0]) / 1024
