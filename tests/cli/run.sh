@@ -259,4 +259,25 @@ wait $first
 result $? "the other goes on"
 wait $filler
 
+# The driver has not freed the memory of a job that has ended: here another program holds as much, for as long as
+# the job beside it has looked some times more.
+rm -f end
+$run -q --share --mem 60G -- "$fake_job" alloc 59G touch four wait end >/dev/null 2>&1 &
+first=$!
+await [ -e four ]
+$run -q --share --mem 60G -- "$fake_job" alloc 59G touch five spin 600 >/dev/null 2>&1 &
+last=$!
+await [ -e five ]
+"$fake_job" alloc 79.5G wait gone seen 5 touch freed wait end >/dev/null &
+filler=$!
+wait $last
+[ $? -eq 122 ]
+result $? "again the last to come has to end"
+touch gone
+await [ -e freed ]
+kill $filler
+touch end
+wait $first
+result $? "the other goes on, though the memory comes late"
+
 finish

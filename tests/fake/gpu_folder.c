@@ -118,9 +118,9 @@ static void write_device(FILE *out, const struct held *held, unsigned count, uns
         if (held[i].device == device && strcmp(held[i].kind, "mps") == 0)
             fprintf(out, " %d:%llu", held[i].pid, held[i].bytes);
     unsigned long long all = TOTAL - RESERVED;
+    used = used < all ? used : all;
     fprintf(out, "\nnvmlDeviceGetMemoryInfo_v2 2 -> 0 %llu %llu %llu %llu\n",
-            (unsigned long long)TOTAL, (unsigned long long)RESERVED, used < all ? all - used : 0,
-            used);
+            (unsigned long long)TOTAL, (unsigned long long)RESERVED, all - used, used);
 }
 
 static void copy_base(FILE *out)
