@@ -1,8 +1,9 @@
-"""`rooftop top` beside a real GPU: its start, how soon a load is on the screen, its cost, its processes.
+"""`rooftop top` beside a real GPU: its start, how soon a load is on the screen, its cost, its memory, its processes.
 
 About 80 s. usage: top.py [ROUNDS]"""
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -106,15 +107,39 @@ time.sleep(60)
 
 
 def mappings(pid):
-    """Resident parts of a process by file, largest first."""
-    parts, name = {}, ""
+    """Resident kB of a process by file. What lies right behind a file's mappings is its data."""
+    parts, name, end = {}, "", ""
     for line in open("/proc/%d/smaps" % pid):
         words = line.split()
         if "-" in words[0] and not words[0].endswith(":"):
-            name = os.path.basename(words[5]) if len(words) > 5 else "[anonymous]"
+            before, (begin, end) = end, words[0].split("-")
+            if len(words) > 5:
+                name = os.path.basename(words[5])
+            elif begin != before or name.startswith("["):
+                name = "[anonymous]"
+            elif not name.endswith(" data"):
+                name += " data"
         elif words[0] == "Rss:":
             parts[name] = parts.get(name, 0) + int(words[1])
-    return sorted(parts.items(), key=lambda item: -item[1])
+    return parts
+
+
+def show_memory():
+    """What is resident in top, in stat, and in a peer."""
+    screen = Screen(["--interval", "0.1"])
+    others = {"rooftop stat": [gpu.ROOFTOP, "stat", "--interval", "0.1"], "nvidia-smi dmon": ["nvidia-smi", "dmon"]}
+    processes = {name: subprocess.Popen(command, stdout=subprocess.DEVNULL) for name, command in others.items()
+                 if shutil.which(command[0])}
+    time.sleep(3)
+    columns = {"rooftop top": mappings(screen.process.pid)}
+    columns.update({name: mappings(process.pid) for name, process in processes.items()})
+    screen.end()
+    for process in processes.values():
+        gpu.end(process)
+    print("\n| resident, kB | %s |\n|---|%s" % (" | ".join(columns), "---|" * len(columns)))
+    for name in sorted(columns["rooftop top"], key=columns["rooftop top"].get, reverse=True)[:16]:
+        print("| %s | %s |" % (name, " | ".join(str(column.get(name, "")) for column in columns.values())))
+    print("| all | %s |" % " | ".join(str(sum(column.values())) for column in columns.values()))
 
 
 def show_processes():
@@ -128,7 +153,6 @@ def show_processes():
     screen = Screen(["--interval", "0.1"], 120, 40)
     time.sleep(3)
     print("\n".join(screen.lines()[-14:]))
-    print("\nresident, kB:", ", ".join("%s %d" % part for part in mappings(screen.process.pid)[:16]))
     screen.end()
     print(subprocess.run([gpu.ROOFTOP, "top", "--once", "--size", "120x40", "--no-prefs"],
                          capture_output=True, text=True).stdout)
@@ -149,7 +173,7 @@ def show_processes():
 def main():
     gpu.require_gpu()
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    for step in (show_starts, show_delays, lambda: show_costs(rounds), show_processes):
+    for step in (show_starts, show_delays, lambda: show_costs(rounds), show_memory, show_processes):
         begin = time.time()
         step()
         print("(%.0f s)" % (time.time() - begin), flush=True)
