@@ -59,6 +59,7 @@ part steady last steady
 part modes burst 1 burst
 part paths tensor 'int8 8192'
 part soak counters soak 2 burst
+part loaded counters soak 2 continuous bf16 4096
 for part in $parts; do
     wait "${part#*=}"
     result $? "${part%=*}: a script that ends well"
@@ -79,4 +80,5 @@ grep -q skipped paths/out
 result $? 'of every load'
 expect_text soak/out '^burst, 2 s: [0-9]+ frames, .* busy frames have it; ' 'counters.py: a soak'
 expect_text soak/out 'restarts of the helper: ' 'with its helper'
+expect_text loaded/out '^  the load: [1-9][0-9]* products$' 'beside a load of its own'
 finish

@@ -2,9 +2,9 @@
 
 usage: counters.py [SECONDS]     a soak under load, two programs that want them, and `rooftop release`:
                                  about 95 s
-       counters.py soak SECONDS [continuous|burst|off]
-                                 `rooftop record` at 10 Hz for so long, beside whatever runs: no load of
-                                 its own"""
+       counters.py soak SECONDS [continuous|burst|off [TYPE N]]
+                                 `rooftop record` at 10 Hz for so long, beside products of such matrices,
+                                 or else beside whatever runs"""
 import json
 import os
 import subprocess
@@ -134,7 +134,8 @@ def describe_recording(path, mode, seconds):
                   "counters_sessions_total", "counters_cpu_seconds_total", "counters_overflows_total"))))
 
 
-def soak_beside(seconds, mode):
+def soak_beside(seconds, mode="continuous", kind=None, n=0):
+    seconds, load = float(seconds), kind and gpu.product(kind, int(n), 20)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "soak.roof")
         record = subprocess.Popen([gpu.ROOFTOP, "record", "--interval", "0.1", "--clock", mode, "--for",
@@ -155,13 +156,16 @@ def soak_beside(seconds, mode):
             print("  %s: %s" % (name, part))
         print("  restarts of the helper: %d; recording: %.1f MB in all, it grew by %.1f MB an hour" % (
             max(len(helpers) - 1, 0), os.path.getsize(path) / 1e6, grown / span * 3600 / 1e6))
+    if load:
+        print("  the load: %d products" % load.done)
+        load.stop()
     return record.returncode
 
 
 def main():
     gpu.require_gpu()
     if sys.argv[1:2] == ["soak"]:
-        return soak_beside(float(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "continuous")
+        return soak_beside(*sys.argv[2:])
     load = gpu.product("bf16", 4096, 20)
     time.sleep(1)
     good = soak(float(sys.argv[1]) if len(sys.argv) > 1 else 55)
