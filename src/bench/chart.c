@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/utf8.h"
 #include "base/util.h"
@@ -22,6 +23,8 @@ enum {
     CURVES_HEIGHT = 60,
     AXIS_HEIGHT = 24,
 };
+/* report_html.c's style has it. */
+static const double FONT_SIZE = 12;
 
 /* As the page has them, which may be light or dark. */
 static const char TEXT[] = "var(--ink)", FAINT[] = "var(--faint)", GRID[] = "var(--line)",
@@ -52,24 +55,44 @@ static void put_text(struct strbuf *out, double x, double y, const char *anchor,
     strbuf_puts(out, "</text>\n");
 }
 
-static const char *skip(const char *text, size_t count)
+/* In em, of DejaVu Sans, which is wider than most. */
+static double character_width(const char *sequence)
 {
-    for (; *text && count > 0; count--)
+    uint32_t character = utf8_character(sequence, utf8_sequence_length(sequence));
+    if (character >= 0x1100)
+        return 1;
+    if (character < 0x80 && strchr("mwMW@%", (int)character))
+        return 1;
+    return character >= 'A' && character <= 'Z' ? 0.7 : 0.62;
+}
+
+/* The longest beginning that fits into the width, which it is taken from. */
+static const char *fitting_end(const char *text, double *width)
+{
+    while (*text && *width >= character_width(text)) {
+        *width -= character_width(text);
         text += utf8_sequence_length(text);
+    }
     return text;
 }
 
 /* Of a name that is too long both ends: its number is at the end. */
 static void put_label(struct strbuf *out, double x, double y, const char *text)
 {
-    enum { MOST = 10, TAIL = 4 };
+    enum { TAIL = 4 };
+    const double room = (LANE_LABEL_WIDTH - 8) / FONT_SIZE;
+    double left = room;
     struct strbuf cut = {0};
-    size_t count = utf8_count(text);
-    if (count <= MOST) {
+    if (*fitting_end(text, &left) == '\0') {
         strbuf_puts(&cut, text);
     } else {
-        strbuf_add(&cut, text, (size_t)(skip(text, MOST - 1 - TAIL) - text));
-        strbuf_printf(&cut, "…%s", skip(text, count - TAIL));
+        const char *tail = text;
+        for (size_t count = utf8_count(text); count > TAIL; count--)
+            tail += utf8_sequence_length(tail);
+        left = room - character_width("…");
+        fitting_end(tail, &left);
+        strbuf_add(&cut, text, (size_t)(fitting_end(text, &left) - text));
+        strbuf_printf(&cut, "…%s", tail);
     }
     put_text(out, x, y, "end", TEXT, strbuf_text(&cut));
     strbuf_free(&cut);

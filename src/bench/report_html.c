@@ -14,7 +14,7 @@ static const char STYLE[] =
     "@media(prefers-color-scheme:dark){:root{--ink:#e6e6e6;--faint:#a6a6a6;--line:#3b4045;--back:"
     "#16191c;--panel:#22272b}}"
     "body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);max-width:"
-    "760px;margin:32px auto;padding:0 20px}"
+    "760px;margin:32px auto;padding:0 20px;overflow-wrap:break-word}"
     "h1{font-size:26px;line-height:1.2;margin:0 0 4px}h2{font-size:19px;margin:36px 0 6px}"
     "h1,td,pre,figcaption{overflow-wrap:anywhere}"
     ".about,.note{color:var(--faint);font-size:13px;margin:2px 0 8px}"
