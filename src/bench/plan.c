@@ -12,7 +12,7 @@
 
 static const char GENERAL[] = "bench";
 static const double USUAL_TIMEOUT = 3600, USUAL_WARM_UP = 300, USUAL_SETTLE = 2;
-static const double LONGEST = 7 * 86400.0;
+static const double SHORTEST = 0.001, LONGEST = 7 * 86400.0;
 
 struct parser {
     struct bench_plan *plan;
@@ -33,8 +33,10 @@ static int read_seconds(const struct ini_place *place, const char *key, const ch
                         double *ret, struct ini_error *error)
 {
     double seconds;
-    if (parse_duration(value, &seconds) < 0 || seconds <= 0 || seconds > LONGEST)
-        return ini_fail(error, place, "%s: '%.64s' is no time; write 20s, 5m or 1h", key, value);
+    if (parse_duration(value, &seconds) < 0 || seconds < SHORTEST || seconds > LONGEST)
+        return ini_fail(error, place,
+                        "%s: '%.64s' is no time from 1ms to 7 days, such as 20s, 5m or 1h", key,
+                        value);
     *ret = seconds;
     return 0;
 }
