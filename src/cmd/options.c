@@ -51,7 +51,7 @@ static bool is_choice(const char *choices, const char *text)
 }
 
 /* What is less than a timer's nanosecond would set none, and what is beyond its seconds fails. */
-static const double SHORTEST = 0.001, LONGEST = 30 * 365 * 86400.0;
+static const double SHORTEST = 0.001, LONGEST = 100 * 365 * 86400.0;
 
 /* NULL where the text was stored, else what was expected. */
 static const char *store(const struct option_row *row, void *target, const char *text)
@@ -70,7 +70,7 @@ static const char *store(const struct option_row *row, void *target, const char 
     case OPTION_DURATION: {
         double seconds;
         if (parse_duration(text, &seconds) < 0 || seconds < SHORTEST || seconds > LONGEST)
-            return "a time such as 0.5, 250ms or 2m, from 1ms to 30 years";
+            return "a time such as 0.5, 250ms or 2m, from 1ms to 100 years";
         *(double *)target = seconds;
         return NULL;
     }
