@@ -23,8 +23,9 @@ void sol_verdict(const struct device *device, const struct sample *sample, struc
 void sol_judgement(const struct device *device, const struct sample *sample, struct strbuf *out);
 
 /* How much the work could get: "attainable 91 %, HBM stops it; 27 points of budget". The number is
- * of the larger of Compute and Memory SOL. Nothing where it rests, where a link holds it back, or
- * where the ceiling of what would stop it is not known. */
+ * of the larger of Compute and Memory SOL, and the budget what is between both as whole numbers.
+ * Nothing where it rests, where a link holds it back, or where the ceiling of what would stop it is
+ * not known. */
 void sol_attainable_words(const struct device *device, const struct sample *sample,
                           struct strbuf *out);
 

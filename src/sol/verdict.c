@@ -239,7 +239,9 @@ void sol_attainable_words(const struct device *device, const struct sample *samp
         source == LABEL_CEILING_OF_THE_PEAK)
         return;
     bool compute = sample->value[METRIC_COMPUTE_SOL] >= sample->value[METRIC_MEMORY_SOL];
-    double budget = round(sample->value[METRIC_ATTAINABLE_BUDGET] * 100);
+    double present = sample->value[compute ? METRIC_COMPUTE_SOL : METRIC_MEMORY_SOL];
+    /* Of the whole numbers that the reader sees. */
+    double budget = rint(sample->value[METRIC_ATTAINABLE] * 100) - rint(present * 100);
     strbuf_puts(out, "attainable ");
     if (bound == LABEL_BOUND_LATENCY)
         strbuf_puts(out, compute ? "Compute SOL " : "Memory SOL ");
