@@ -60,6 +60,21 @@ expect_text out '^11 passed, 0 failed, 1 skipped$' "four builds' tests, a fuzzer
 tail -n 1 out >last
 expect_text last ' skipped$' "the count is the last line"
 
+# A system that lacks chromium, as Ubuntu does.
+tool dpkg-query <<'END_OF_TOOL'
+[ "$4" = podman ] || [ "$4" = chromium ] || printf 'install ok installed\n'
+END_OF_TOOL
+tool apt-cache <<'END_OF_TOOL'
+[ "$2" = chromium ] && echo '  Candidate: (none)' || echo '  Candidate: 1.0'
+END_OF_TOOL
+echo "echo \"\$*\" >>$scratch/installed" | tool apt-get
+echo '"$@"' | tool sudo
+expect_exit 0 "a package is not to be had" dev_test house/dev test all
+expect_text err 'there is no package chromium here; what needs it is skipped' "it is named"
+grep -E 'install .* podman *$' installed | grep -qv chromium
+result $? "the others are installed"
+echo "printf 'install ok installed\n'" | tool dpkg-query
+
 expect_exit 1 "a test fails" dev_test FAILING_TEST=build-test house/dev test
 expect_exit 1 "a test fails under TSan" dev_test FAILING_TEST=build-tsan house/dev test all
 expect_text out '^10 passed, 1 failed, 1 skipped$' "the others are run"
