@@ -8,9 +8,10 @@ ask() {
         CREATE VIEW mode AS SELECT key, value AS m FROM page, json_each(text, '\$.modes');
         ATTACH 'file:$set.bench?mode=ro' AS result; $1"
 }
-# A mean and half its interval: figure KEY FORMAT FACTOR
+# A mean and half its interval: figure KEY DIGITS FACTOR. SQLite 3.45 cuts off what %.0f should round.
 figure() {
-    echo "ifnull(printf('$2 ± $2', $3 * json_extract(m, '\$.$1.mean'), $3 * json_extract(m, '\$.$1.interval')), '-')"
+    echo "ifnull(printf('%.$2f ± %.$2f', round($3 * json_extract(m, '\$.$1.mean'), $2),
+        round($3 * json_extract(m, '\$.$1.interval'), $2)), '-')"
 }
 title="substr(json_extract(text, '\$.jobs'), instr(json_extract(text, '\$.jobs'), 'title = ') + 8)"
 title="substr($title, 1, instr($title, char(10)) - 1)"
@@ -24,7 +25,7 @@ if [ "${1:-}" = readme ]; then
         ask "SELECT printf('| %s: one GPU shared, against one after the other | %s | [docs/results/bench-h200.md](docs/results/bench-h200.md), \`tests/device/bench.py\` |',
             $title, CASE json_extract(text, '\$.decision.advice') WHEN 'share' THEN printf('%.2f times the jobs per hour%s (%s)',
                 json_extract(text, '\$.decision.jobs_per_hour_ratio'),
-                ifnull(printf(', %.0f %% %s energy per job', 100 * abs(1 - $energy), CASE WHEN $energy > 1 THEN 'more' ELSE 'less' END), ''),
+                ifnull(printf(', %d %% %s energy per job', round(100 * abs(1 - $energy)), CASE WHEN $energy > 1 THEN 'more' ELSE 'less' END), ''),
                 json_extract(text, '\$.decision.mode')) WHEN 'do_not_share' THEN 'do not share' ELSE 'the trials do not tell' END) FROM page"
     done
     exit
@@ -38,11 +39,11 @@ for set in trainings products mix streams large; do
     echo '| mode | all jobs, s | jobs per hour | STP | mean slow-down | worst | energy per job, J | power, W | Compute SOL, % | Memory SOL, % | nvidia-smi, % | memory, GiB |'
     echo '|---|---|---|---|---|---|---|---|---|---|---|---|'
     ask "SELECT '| ' || json_extract(m, '\$.mode')
-        || ' | ' || $(figure makespan_seconds %.2f 1) || ' | ' || $(figure jobs_per_hour %.0f 1)
-        || ' | ' || $(figure stp %.2f 1) || ' | ' || $(figure antt %.2f 1) || ' | ' || $(figure worst_slowdown %.2f 1)
-        || ' | ' || $(figure energy_per_job_joules %.0f 1) || ' | ' || $(figure power_watts %.0f 1)
-        || ' | ' || $(figure compute_sol_ratio %.1f 100) || ' | ' || $(figure memory_sol_ratio %.1f 100)
-        || ' | ' || $(figure nvml_utilization_ratio %.0f 100)
+        || ' | ' || $(figure makespan_seconds 2 1) || ' | ' || $(figure jobs_per_hour 0 1)
+        || ' | ' || $(figure stp 2 1) || ' | ' || $(figure antt 2 1) || ' | ' || $(figure worst_slowdown 2 1)
+        || ' | ' || $(figure energy_per_job_joules 0 1) || ' | ' || $(figure power_watts 0 1)
+        || ' | ' || $(figure compute_sol_ratio 1 100) || ' | ' || $(figure memory_sol_ratio 1 100)
+        || ' | ' || $(figure nvml_utilization_ratio 0 100)
         || ' | ' || ifnull(printf('%.2f', json_extract(m, '\$.memory_peak_bytes.mean') / 1073741824.0), '-') || ' |' FROM mode ORDER BY key"
 done
 

@@ -44,8 +44,8 @@ median="WITH ranked AS (SELECT *, row_number() OVER (PARTITION BY kind ORDER BY 
                         FROM ranked LEFT JOIN seen USING (kind) WHERE place = (runs + 1) / 2)"
 ask "$median SELECT kind, printf('SHIPPED(\"$chip\", %s, %s, %s, %s, %s, %s, %s, \"measured on one $chip by calibrate: %s\")',
         upper(kind), replace(printf('%.4g', value), 'e+', 'e'), ifnull(printf('%.2g', nullif(range, 0)), 'NAN'),
-        iif(ratio IS NULL, 'NAN', printf('%.3f', ratio)), iif(clock IS NULL, 'NAN', printf('%.0fe6', clock / 1e6)),
-        iif(temperature IS NULL, 'NAN', printf('%.0f', temperature)), iif(power IS NULL, 'NAN', printf('%.0f', power)), how)
+        iif(ratio IS NULL, 'NAN', printf('%.3f', ratio)), iif(clock IS NULL, 'NAN', printf('%de6', round(clock / 1e6))),
+        iif(temperature IS NULL, 'NAN', printf('%d', round(temperature))), iif(power IS NULL, 'NAN', printf('%d', round(power))), how)
     FROM chosen" >"$scratch/new"
 
 # In place of the old rows, in their order; what is new comes last.
@@ -74,10 +74,10 @@ cp "$scratch/rows" $rows
     echo '|---|---|---|---|---|---|---|---|---|'
     # In the order of the table of ceilings.
     sed -n 's/^CEILING([^,]*, "\([^"]*\)".*/\1/p' src/store/ceiling.def | while read -r kind; do
-        ask "$median SELECT printf('| %s | %s | %.1f | %.1f | %s | %.0f | %.0f | %.0f | %s |', kind,
+        ask "$median SELECT printf('| %s | %s | %.1f | %.1f | %s | %d | %d | %d | %s |', kind,
             replace(printf('%.4g', value), 'e+', 'e'), 100 * spread, 100 * range,
-            iif(ratio IS NULL, '', printf('%.1f', 100 * ratio)), (SELECT clock FROM ranked WHERE ranked.kind = chosen.kind) / 1e6,
-            temperature, power, how) FROM chosen WHERE kind = '$kind'"
+            iif(ratio IS NULL, '', printf('%.1f', 100 * ratio)),
+            round((SELECT clock FROM ranked WHERE ranked.kind = chosen.kind) / 1e6), round(temperature), round(power), how) FROM chosen WHERE kind = '$kind'"
     done
     echo
     echo '## The counters beside known work'
