@@ -1,12 +1,14 @@
 #include "calibrate/witness.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "sol/sol.h"
 
 void witness_begin(struct witness *witness, double now)
 {
-    *witness = (struct witness){.begin = now};
+    witness->begin = now;
+    memset(witness->metrics, 0, sizeof(witness->metrics));
 }
 
 /* Where CUPTI's counters run in bursts, these are held until the next one. */
@@ -27,14 +29,28 @@ static bool is_held(enum metric metric)
     }
 }
 
+/* Before Hopper, counters that do not fit one set take turns and stand still in between. */
+static bool takes_turns(const struct sample *sample, enum metric metric)
+{
+    return (metric <= METRIC_EFFECTIVE_CLOCK || metric == METRIC_COMPUTE_SOL ||
+            metric == METRIC_MEMORY_SOL) &&
+           sample_get(sample, METRIC_COUNTERS_AGE, 1) == 0 &&
+           sample_get(sample, METRIC_COUNTERS_SHARE, 1) < 1;
+}
+
 void witness_add(struct witness *witness, const struct sample *sample)
 {
-    if (!(sample->time - sample->interval >= witness->begin))
-        return;
+    bool counts = sample->time - sample->interval >= witness->begin;
     bool old = sample->time - sample_get(sample, METRIC_COUNTERS_AGE, 0) < witness->begin;
-    for (size_t i = 0; i < METRIC_COUNT; i++)
-        if (sample_has(sample, (enum metric)i) && !(old && is_held((enum metric)i)))
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        enum metric metric = (enum metric)i;
+        if (!sample_has(sample, metric))
+            continue;
+        bool stands = takes_turns(sample, metric) && sample->value[i] == witness->last[i];
+        witness->last[i] = sample->value[i];
+        if (counts && !stands && !(old && is_held(metric)))
             stats_add(&witness->metrics[i], sample->value[i]);
+    }
 }
 
 static double mean(const struct witness *witness, enum metric metric)
