@@ -122,7 +122,15 @@ static enum label label_of(enum ceiling_origin origin)
                                        : LABEL_CEILING_OF_THE_PEAK;
 }
 
-/* Operations per second, and what a ratio of 1 stands for at the clock of that moment. */
+/* What a ratio of 1 stands for at the clock that there was. */
+static double peak_then(const struct device *device, double peak, const struct ceiling_value *value)
+{
+    if (value->ratio > 0)
+        return value->value / value->ratio;
+    return value->clock > 0 ? peak * value->clock / device->number[DEVICE_MAX_SM_CLOCK] : peak;
+}
+
+/* Operations per second, and the peak of that moment. */
 static double flops_of(const struct device *device, const struct ceilings *ceilings,
                        enum label type, double *ret_peak, enum label *source)
 {
@@ -137,7 +145,7 @@ static double flops_of(const struct device *device, const struct ceilings *ceili
     }
     const struct ceiling_value *value = &ceilings->of[ceiling];
     *source = weaker(*source, label_of(value->origin));
-    *ret_peak = value->ratio > 0 ? value->value / value->ratio : peak.flops;
+    *ret_peak = peak_then(device, peak.flops, value);
     return value->value;
 }
 
