@@ -91,7 +91,7 @@ MUST_CHECK int ceiling_store_path(struct strbuf *out);
  * with `why` filled. */
 MUST_CHECK int ceiling_store_open(struct ceiling_store **ret, const char *path, char *why,
                                   size_t why_size);
-/* Opens a file that is there. -ENOENT where it is not. */
+/* Opens a file that is there. -ENOENT where it is not, or is empty. */
 MUST_CHECK int ceiling_store_open_to_read(struct ceiling_store **ret, const char *path, char *why,
                                           size_t why_size);
 void ceiling_store_close(struct ceiling_store *store);
