@@ -197,10 +197,13 @@ static void find_model(struct served_case *found)
         if (r == -EINVAL || r == -ENOTSUP)
             memcpy(found->no_model, why, sizeof(why));
     }
-    if (!found->has_model)
+    if (!found->has_model) {
         adopt_size(found);
-    else if (found->server->kv_in_8_bits)
-        found->model.bytes_kv = 1;
+        return;
+    }
+    model_quantise(&found->model, found->server->weight_bits, found->server->fp8_products);
+    if (found->server->kv_bits > 0)
+        found->model.bytes_kv = found->server->kv_bits / 8;
 }
 
 static void ask(struct served_case *found, const struct settings *settings)

@@ -341,3 +341,12 @@ int model_parse(const char *text, size_t length, struct served_model *ret, char 
         *ret = model;
     return r;
 }
+
+void model_quantise(struct served_model *model, double bits, bool fp8_products)
+{
+    if (bits <= 0 || model->bytes_dense < 2 || model->bytes_expert < 2)
+        return;
+    model->bytes_attention = model->bytes_dense = model->bytes_expert = bits / 8;
+    if (fp8_products)
+        model->type = LABEL_TYPE_FP8;
+}

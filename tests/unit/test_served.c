@@ -170,6 +170,25 @@ static void reads_quantised_weights(void **state)
     }
 }
 
+/* vLLM with --quantization fp8, say. What is quantised on the disk stays so. */
+static void knows_weights_that_a_server_makes_smaller(void **state)
+{
+    (void)state;
+    struct served_model model = model_of("llama-3.1-8b");
+    model_quantise(&model, 0, false);
+    assert_true(model.bytes_dense == 2 && model.type == LABEL_TYPE_BF16);
+    model_quantise(&model, 8, true);
+    assert_true(model.bytes_dense == 1 && model.bytes_attention == 1 && model.bytes_head == 2);
+    assert_int_equal(model.type, LABEL_TYPE_FP8);
+    struct served_step step = served_decode(&model, 1, 1024, 1, &rates);
+    assert_about(step.weight_bytes, 32 * 218103808.0 + 128256.0 * 4096 * 2);
+    model = model_of("gpt-oss-20b");
+    double expert = model.bytes_expert;
+    model_quantise(&model, 8, true);
+    assert_true(model.bytes_expert == expert && model.bytes_dense == 2);
+    assert_int_equal(model.type, LABEL_TYPE_BF16);
+}
+
 static void reads_other_shapes(void **state)
 {
     (void)state;
@@ -357,6 +376,7 @@ int main(void)
         cmocka_unit_test(shares_llama_70b_among_gpus),
         cmocka_unit_test(counts_the_experts_that_a_batch_reads),
         cmocka_unit_test(reads_quantised_weights),
+        cmocka_unit_test(knows_weights_that_a_server_makes_smaller),
         cmocka_unit_test(reads_other_shapes),
         cmocka_unit_test(reads_llama_4),
         cmocka_unit_test(knows_what_families_leave_out),
