@@ -126,9 +126,19 @@ static void add_row(struct comparison *comparison, enum metric metric, double kn
     };
 }
 
+/* Of the tensor pipe, the part that the type is counted in; METRIC_COUNT of other pipes. */
+static enum metric tensor_part(enum label pipe, enum label type)
+{
+    if (pipe != LABEL_PIPE_TENSOR)
+        return METRIC_COUNT;
+    return type == LABEL_TYPE_FP64   ? METRIC_TENSOR_DFMA_ACTIVE
+           : type == LABEL_TYPE_INT8 ? METRIC_TENSOR_IMMA_ACTIVE
+                                     : METRIC_TENSOR_HMMA_ACTIVE;
+}
+
 /* A pipe's rate as a part of its peak at the clock that the GPU ran at. */
 static void compare_pipe(struct comparison *comparison, enum label pipe, enum label type,
-                         enum metric part, double value)
+                         double value)
 {
     struct sol_peak peak;
     enum absence why;
@@ -138,6 +148,7 @@ static void compare_pipe(struct comparison *comparison, enum label pipe, enum la
         return;
     double known = value / (peak.flops * clock /
                             device_number(comparison->device, DEVICE_MAX_SM_CLOCK, clock));
+    enum metric part = tensor_part(pipe, type);
     add_row(comparison, METRIC_COMPUTE_SOL, known, isnan(effective));
     add_row(comparison, counter_of(comparison->work->ceiling), known, isnan(effective));
     if (part != METRIC_COUNT)
@@ -163,6 +174,9 @@ size_t witness_compare(const struct witness *witness, const struct device *devic
                        struct witness_row rows[WITNESS_ROWS])
 {
     struct comparison comparison = {witness, device, work, rows, 0};
+    enum label pipe, type;
+    if (ceiling_arithmetic(work->ceiling, &pipe, &type))
+        compare_pipe(&comparison, pipe, type, value);
     switch (work->ceiling) {
     case CEILING_HBM_READ:
         compare_dram(&comparison, value, 0);
@@ -175,38 +189,6 @@ size_t witness_compare(const struct witness *witness, const struct device *devic
         break;
     case CEILING_HBM_TRIAD:
         compare_dram(&comparison, value * 2 / 3, value / 3);
-        break;
-    case CEILING_FP64:
-        compare_pipe(&comparison, LABEL_PIPE_FP64, LABEL_TYPE_FP64, METRIC_COUNT, value);
-        break;
-    case CEILING_FP32:
-        compare_pipe(&comparison, LABEL_PIPE_FP32, LABEL_TYPE_FP32, METRIC_COUNT, value);
-        break;
-    case CEILING_FP16:
-        compare_pipe(&comparison, LABEL_PIPE_FP16, LABEL_TYPE_BF16, METRIC_COUNT, value);
-        break;
-    case CEILING_INT32:
-        compare_pipe(&comparison, LABEL_PIPE_INT, LABEL_TYPE_INT32, METRIC_COUNT, value);
-        break;
-    case CEILING_TENSOR_FP64:
-        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_FP64, METRIC_TENSOR_DFMA_ACTIVE,
-                     value);
-        break;
-    case CEILING_TENSOR_TF32:
-        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_TF32, METRIC_TENSOR_HMMA_ACTIVE,
-                     value);
-        break;
-    case CEILING_TENSOR_BF16:
-        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_BF16, METRIC_TENSOR_HMMA_ACTIVE,
-                     value);
-        break;
-    case CEILING_TENSOR_FP8:
-        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_FP8, METRIC_TENSOR_HMMA_ACTIVE,
-                     value);
-        break;
-    case CEILING_TENSOR_INT8:
-        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_INT8, METRIC_TENSOR_IMMA_ACTIVE,
-                     value);
         break;
     case CEILING_PCIE_H2D:
         add_row(&comparison, METRIC_PCIE_RX, value, false);
