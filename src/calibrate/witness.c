@@ -1,12 +1,14 @@
 #include "calibrate/witness.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "sol/sol.h"
 
 void witness_begin(struct witness *witness, double now)
 {
-    *witness = (struct witness){.begin = now};
+    witness->begin = now;
+    memset(witness->metrics, 0, sizeof(witness->metrics));
 }
 
 /* Where CUPTI's counters run in bursts, these are held until the next one. */
@@ -27,14 +29,28 @@ static bool is_held(enum metric metric)
     }
 }
 
+/* Before Hopper, counters that do not fit one set take turns and stand still in between. */
+static bool takes_turns(const struct sample *sample, enum metric metric)
+{
+    return (metric <= METRIC_EFFECTIVE_CLOCK || metric == METRIC_COMPUTE_SOL ||
+            metric == METRIC_MEMORY_SOL) &&
+           sample_get(sample, METRIC_COUNTERS_AGE, 1) == 0 &&
+           sample_get(sample, METRIC_COUNTERS_SHARE, 1) < 1;
+}
+
 void witness_add(struct witness *witness, const struct sample *sample)
 {
-    if (!(sample->time - sample->interval >= witness->begin))
-        return;
+    bool counts = sample->time - sample->interval >= witness->begin;
     bool old = sample->time - sample_get(sample, METRIC_COUNTERS_AGE, 0) < witness->begin;
-    for (size_t i = 0; i < METRIC_COUNT; i++)
-        if (sample_has(sample, (enum metric)i) && !(old && is_held((enum metric)i)))
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        enum metric metric = (enum metric)i;
+        if (!sample_has(sample, metric))
+            continue;
+        bool stands = takes_turns(sample, metric) && sample->value[i] == witness->last[i];
+        witness->last[i] = sample->value[i];
+        if (counts && !stands && !(old && is_held(metric)))
             stats_add(&witness->metrics[i], sample->value[i]);
+    }
 }
 
 static double mean(const struct witness *witness, enum metric metric)
@@ -110,9 +126,19 @@ static void add_row(struct comparison *comparison, enum metric metric, double kn
     };
 }
 
+/* Of the tensor pipe, the part that the type is counted in; METRIC_COUNT of other pipes. */
+static enum metric tensor_part(enum label pipe, enum label type)
+{
+    if (pipe != LABEL_PIPE_TENSOR)
+        return METRIC_COUNT;
+    return type == LABEL_TYPE_FP64   ? METRIC_TENSOR_DFMA_ACTIVE
+           : type == LABEL_TYPE_INT8 ? METRIC_TENSOR_IMMA_ACTIVE
+                                     : METRIC_TENSOR_HMMA_ACTIVE;
+}
+
 /* A pipe's rate as a part of its peak at the clock that the GPU ran at. */
 static void compare_pipe(struct comparison *comparison, enum label pipe, enum label type,
-                         enum metric part, double value)
+                         double value)
 {
     struct sol_peak peak;
     enum absence why;
@@ -122,6 +148,7 @@ static void compare_pipe(struct comparison *comparison, enum label pipe, enum la
         return;
     double known = value / (peak.flops * clock /
                             device_number(comparison->device, DEVICE_MAX_SM_CLOCK, clock));
+    enum metric part = tensor_part(pipe, type);
     add_row(comparison, METRIC_COMPUTE_SOL, known, isnan(effective));
     add_row(comparison, counter_of(comparison->work->ceiling), known, isnan(effective));
     if (part != METRIC_COUNT)
@@ -147,6 +174,9 @@ size_t witness_compare(const struct witness *witness, const struct device *devic
                        struct witness_row rows[WITNESS_ROWS])
 {
     struct comparison comparison = {witness, device, work, rows, 0};
+    enum label pipe, type;
+    if (ceiling_arithmetic(work->ceiling, &pipe, &type))
+        compare_pipe(&comparison, pipe, type, value);
     switch (work->ceiling) {
     case CEILING_HBM_READ:
         compare_dram(&comparison, value, 0);
@@ -159,38 +189,6 @@ size_t witness_compare(const struct witness *witness, const struct device *devic
         break;
     case CEILING_HBM_TRIAD:
         compare_dram(&comparison, value * 2 / 3, value / 3);
-        break;
-    case CEILING_FP64:
-        compare_pipe(&comparison, LABEL_PIPE_FP64, LABEL_TYPE_FP64, METRIC_COUNT, value);
-        break;
-    case CEILING_FP32:
-        compare_pipe(&comparison, LABEL_PIPE_FP32, LABEL_TYPE_FP32, METRIC_COUNT, value);
-        break;
-    case CEILING_FP16:
-        compare_pipe(&comparison, LABEL_PIPE_FP16, LABEL_TYPE_BF16, METRIC_COUNT, value);
-        break;
-    case CEILING_INT32:
-        compare_pipe(&comparison, LABEL_PIPE_INT, LABEL_TYPE_INT32, METRIC_COUNT, value);
-        break;
-    case CEILING_TENSOR_FP64:
-        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_FP64, METRIC_TENSOR_DFMA_ACTIVE,
-                     value);
-        break;
-    case CEILING_TENSOR_TF32:
-        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_TF32, METRIC_TENSOR_HMMA_ACTIVE,
-                     value);
-        break;
-    case CEILING_TENSOR_BF16:
-        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_BF16, METRIC_TENSOR_HMMA_ACTIVE,
-                     value);
-        break;
-    case CEILING_TENSOR_FP8:
-        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_FP8, METRIC_TENSOR_HMMA_ACTIVE,
-                     value);
-        break;
-    case CEILING_TENSOR_INT8:
-        compare_pipe(&comparison, LABEL_PIPE_TENSOR, LABEL_TYPE_INT8, METRIC_TENSOR_IMMA_ACTIVE,
-                     value);
         break;
     case CEILING_PCIE_H2D:
         add_row(&comparison, METRIC_PCIE_RX, value, false);

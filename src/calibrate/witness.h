@@ -8,11 +8,14 @@
 struct witness {
     double begin; /* seconds since 1970; INFINITY: nothing counts */
     struct stats metrics[METRIC_COUNT];
+    double last[METRIC_COUNT]; /* values, also from before the beginning */
 };
 
+/* What was seen before is forgotten, but for the last values. All zero at first. */
 void witness_begin(struct witness *witness, double now);
 /* A derived sample counts where its whole interval lies behind the beginning; what is held from a
- * burst of CUPTI's counters, where the burst does too. */
+ * burst of CUPTI's counters, where the burst does too; and of counters that take turns what is new.
+ */
 void witness_add(struct witness *witness, const struct sample *sample);
 
 /* Fills in clock, temperature and power, and what the counter of this ceiling said. */

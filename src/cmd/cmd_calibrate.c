@@ -58,6 +58,7 @@ struct session {
     unsigned generation;
     int signals;
     size_t gpu; /* among the monitor's devices */
+    bool ended; /* something failed: the GPUs behind this one are left alone */
 
     struct witness witness;
     struct witness_row rows[CEILING_COUNT * WITNESS_ROWS];
@@ -163,9 +164,9 @@ static void end(void *context, const struct calibration_work *work, double mean,
 }
 
 /* Names of others that compute on the GPU. The counters' helper is a child of this process. */
-static size_t list_others(struct session *session, struct strbuf *names)
+static size_t list_others(const struct session *session, size_t gpu, struct strbuf *names)
 {
-    const struct process_list *list = &monitor_reading(session->monitor, session->gpu)->processes;
+    const struct process_list *list = &monitor_reading(session->monitor, gpu)->processes;
     size_t count = 0;
     for (size_t i = 0; list->known && i < list->count; i++) {
         const struct process *process = &list->process[i];
@@ -185,11 +186,11 @@ static size_t list_others(struct session *session, struct strbuf *names)
 }
 
 /* True, with the reason, where somebody else works on the GPU. */
-static bool is_busy(struct session *session, struct strbuf *reason)
+static bool is_busy(const struct session *session, size_t gpu, struct strbuf *reason)
 {
-    const struct sample *sample = &monitor_reading(session->monitor, session->gpu)->sample;
+    const struct sample *sample = &monitor_reading(session->monitor, gpu)->sample;
     strbuf_clear(reason);
-    if (list_others(session, reason) > 0)
+    if (list_others(session, gpu, reason) > 0)
         return true;
     static const enum metric metrics[] = {METRIC_GRAPHICS_ACTIVE, METRIC_NVML_UTILIZATION};
     for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
@@ -209,12 +210,13 @@ static int look(struct session *session, bool *ret_busy, struct strbuf *reason)
         int r = idle_for(session, INTERVAL);
         if (r < 0)
             return r;
-        *ret_busy = is_busy(session, reason);
+        *ret_busy = is_busy(session, session->gpu, reason);
         idle_readings = *ret_busy ? 0 : idle_readings + 1;
     }
     return 0;
 }
 
+/* EXIT_DONE, or why this GPU is left alone. */
 static int check_idle(struct session *session, bool *ret_busy)
 {
     const struct device *device = monitor_device(session->monitor, session->gpu);
@@ -222,10 +224,11 @@ static int check_idle(struct session *session, bool *ret_busy)
     int code = EXIT_DONE;
     session->witness.begin = INFINITY;
     int r = look(session, ret_busy, &reason);
-    if (r < 0)
+    if (r < 0) {
+        session->ended = true;
         code = run_error(session->command, "%s",
                          r == -EINTR ? "stopped" : "the GPUs cannot be read any more");
-    else if (*ret_busy && !session->settings->force)
+    } else if (*ret_busy && !session->settings->force)
         code = run_error(session->command,
                          "GPU %u is in use: %s\nWait until it is free, or measure beside that with "
                          "--force: the ceilings are then too low, and are not stored.",
@@ -234,19 +237,23 @@ static int check_idle(struct session *session, bool *ret_busy)
     return code;
 }
 
-/* Another of the chosen GPUs to which NVLinks can lead. */
+static bool has_nvlinks(const struct session *session, size_t gpu)
+{
+    const struct device *device = monitor_device(session->monitor, gpu);
+    return !device_is_mig(device) && device_number(device, DEVICE_NVLINK_COUNT, 0) > 0;
+}
+
+/* Another of the chosen GPUs to which NVLinks can lead, and which nobody uses. */
 static const char *find_peer(const struct session *session)
 {
-    const struct device *own = monitor_device(session->monitor, session->gpu);
-    if (device_number(own, DEVICE_NVLINK_COUNT, 0) <= 0)
-        return NULL;
-    for (size_t i = 0; i < monitor_count(session->monitor); i++) {
-        const struct device *device = monitor_device(session->monitor, i);
-        if (i != session->gpu && !device_is_mig(device) &&
-            device_number(device, DEVICE_NVLINK_COUNT, 0) > 0)
-            return device->text[DEVICE_UUID];
-    }
-    return NULL;
+    struct strbuf reason = {0};
+    const char *found = NULL;
+    for (size_t i = 0; !found && i < monitor_count(session->monitor); i++)
+        if (i != session->gpu && has_nvlinks(session, session->gpu) && has_nvlinks(session, i) &&
+            !is_busy(session, i, &reason))
+            found = monitor_device(session->monitor, i)->text[DEVICE_UUID];
+    strbuf_free(&reason);
+    return found;
 }
 
 static int store(struct session *session, const struct calibration *calibration)
@@ -369,12 +376,14 @@ static int calibrate_one(struct session *session)
     struct calibration calibration;
     char why[256] = "";
     int r = calibrate(&config, &calibration, why, sizeof(why));
+    session->ended = r < 0;
     if (r < 0)
         return explain(session, r, why);
     end_progress(session);
     code = print(session, &calibration);
     if (code == EXIT_DONE && !busy && !session->settings->verify)
         code = store(session, &calibration);
+    session->ended = code != EXIT_DONE;
     return code;
 }
 
@@ -385,9 +394,11 @@ static int calibrate_all(struct session *session)
     session->shows_progress = isatty(STDERR_FILENO);
     output_start();
     int code = EXIT_DONE;
-    for (session->gpu = 0; code == EXIT_DONE && session->gpu < monitor_count(session->monitor);
-         session->gpu++)
-        code = calibrate_one(session);
+    for (session->gpu = 0; !session->ended && session->gpu < monitor_count(session->monitor);
+         session->gpu++) {
+        int one = calibrate_one(session);
+        code = one == EXIT_DONE ? code : one;
+    }
     return code;
 }
 

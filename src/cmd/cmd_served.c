@@ -102,13 +102,16 @@ static void collect_holders(const struct monitor *monitor, struct holders *holde
 static void add_gpu(struct served_case *found, const struct monitor *monitor, size_t device)
 {
     unsigned index = monitor_device(monitor, device)->index;
+    const struct sample *sample = &monitor_reading(monitor, device)->sample;
     for (size_t i = 0; i < found->gpu_count && i < ARRAY_SIZE(found->gpus); i++)
         if (found->gpus[i] == index)
             return;
     if (found->gpu_count < ARRAY_SIZE(found->gpus))
         found->gpus[found->gpu_count] = index;
-    if (found->gpu_count++ == 0)
-        found->sample = &monitor_reading(monitor, device)->sample;
+    double count = (double)++found->gpu_count;
+    found->compute_sol +=
+        (sample_get(sample, METRIC_COMPUTE_SOL, NAN) - found->compute_sol) / count;
+    found->memory_sol += (sample_get(sample, METRIC_MEMORY_SOL, NAN) - found->memory_sol) / count;
 }
 
 static void find_rates(struct served_case *found, const struct device *device)
@@ -194,10 +197,13 @@ static void find_model(struct served_case *found)
         if (r == -EINVAL || r == -ENOTSUP)
             memcpy(found->no_model, why, sizeof(why));
     }
-    if (!found->has_model)
+    if (!found->has_model) {
         adopt_size(found);
-    else if (found->server->kv_in_8_bits)
-        found->model.bytes_kv = 1;
+        return;
+    }
+    model_quantise(&found->model, found->server->weight_bits, found->server->fp8_products);
+    if (found->server->kv_bits > 0)
+        found->model.bytes_kv = found->server->kv_bits / 8;
 }
 
 static void ask(struct served_case *found, const struct settings *settings)
@@ -253,11 +259,14 @@ static size_t make_cases_of_servers(const struct settings *settings, const struc
     for (size_t i = 0; i < count; i++)
         cases[i] = (struct served_case){.server = &servers[i]};
     size_t first[MOST_SERVERS] = {0};
-    for (size_t i = holders->count; i-- > 0;)
-        if (holders->belongs[i] >= 0) {
-            add_gpu(&cases[holders->belongs[i]], monitor, holders->device[i]);
-            first[holders->belongs[i]] = holders->device[i];
-        }
+    for (size_t i = 0; i < holders->count; i++) {
+        int place = holders->belongs[i];
+        if (place < 0)
+            continue;
+        if (cases[place].gpu_count == 0)
+            first[place] = holders->device[i];
+        add_gpu(&cases[place], monitor, holders->device[i]);
+    }
     ask_all(cases, count, settings);
     for (size_t i = 0; i < count; i++) {
         find_model(&cases[i]);

@@ -87,15 +87,14 @@ static void put_load(const struct served_case *found, struct strbuf *out)
     strbuf_putc(out, '\n');
 }
 
-static void put_present(const struct sample *sample, struct strbuf *out)
+static void put_present(const struct served_case *found, struct strbuf *out)
 {
-    if (!sample || !sample_has(sample, METRIC_COMPUTE_SOL) ||
-        !sample_has(sample, METRIC_MEMORY_SOL))
+    if (isnan(found->compute_sol) || isnan(found->memory_sol))
         return;
     strbuf_puts(out, "  now      Compute ");
-    sol_percent(sample->value[METRIC_COMPUTE_SOL], out);
+    sol_percent(found->compute_sol, out);
     strbuf_puts(out, ", Memory ");
-    sol_percent(sample->value[METRIC_MEMORY_SOL], out);
+    sol_percent(found->memory_sol, out);
     strbuf_putc(out, '\n');
 }
 
@@ -173,7 +172,7 @@ void served_write_text(const struct served_case *cases, size_t count, struct str
         strbuf_putc(out, '\n');
         put_model(found, out);
         put_load(found, out);
-        put_present(found->sample, out);
+        put_present(found, out);
         put_attainable(found, out);
     }
 }
@@ -235,10 +234,8 @@ static void add_case(const struct served_case *found, struct json *json)
     add_number(json, "prompt_tokens", found->prompt);
     add_number(json, "tokens_per_second", found->tokens_per_second);
     add_text(json, "counters_reason", found->silence);
-    const struct sample *sample = found->sample;
-    add_number(json, "compute_sol_ratio",
-               sample ? sample_get(sample, METRIC_COMPUTE_SOL, NAN) : NAN);
-    add_number(json, "memory_sol_ratio", sample ? sample_get(sample, METRIC_MEMORY_SOL, NAN) : NAN);
+    add_number(json, "compute_sol_ratio", found->compute_sol);
+    add_number(json, "memory_sol_ratio", found->memory_sol);
     add_text(json, "attainable_source",
              found->has_rates ? label_word(METRIC_ATTAINABLE_SOURCE, found->source) : "");
     add_number(json, "ridge_batch",

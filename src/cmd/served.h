@@ -3,8 +3,9 @@
 
 #include "base/strbuf.h"
 #include "jobs/server.h"
-#include "metric/sample.h"
 #include "sol/served.h"
+
+enum { SERVED_GPUS = 64 };
 
 struct served_case {
     const struct server *server; /* NULL where only a config.json was given */
@@ -18,9 +19,9 @@ struct served_case {
     char no_model[192]; /* why not */
 
     size_t gpu_count;
-    unsigned gpus[16];           /* indices, the first ones */
-    double parallel;             /* GPUs that share the model */
-    const struct sample *sample; /* of the first GPU, or NULL */
+    unsigned gpus[SERVED_GPUS];     /* indices, the first ones */
+    double parallel;                /* GPUs that share the model */
+    double compute_sol, memory_sol; /* now, the mean of these GPUs; NAN where one's is not known */
 
     bool has_rates;
     struct served_rates rates;

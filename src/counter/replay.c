@@ -18,7 +18,7 @@ static const double LONGEST_DELAY = 0.05;
 struct track {
     bool fresh;                  /* `sample` holds what this collect() has met so far */
     struct sample sample;        /* else the last one, held */
-    double weight[METRIC_COUNT]; /* seconds in the mean, where more than one sample is in it */
+    double weight[METRIC_COUNT]; /* seconds in the mean, rest too, where it is of several samples */
     bool weighted;
     struct record_outage outage; /* the last one; time 0: none */
     struct process_list processes;
@@ -127,30 +127,36 @@ static int replay_open(struct counter **ret, const char *path, struct counter_fa
     return 0;
 }
 
+/* Seconds of the sample that are in the metric's mean. */
+static double weight_of(const struct sample *sample, enum metric metric)
+{
+    enum absence absence = (enum absence)sample->absent[metric];
+    return absence == ABSENT_NO || metric_rests(metric, absence) ? sample->interval : 0;
+}
+
 /* The means so far are those of the first sample alone, exact to the digit. */
 static void begin_weighing(struct track *track)
 {
     for (size_t i = 0; i < METRIC_COUNT; i++)
-        track->weight[i] = sample_has(&track->sample, (enum metric)i) ? track->sample.interval : 0;
+        track->weight[i] = weight_of(&track->sample, (enum metric)i);
     track->weighted = true;
 }
 
 static void add_metric(struct track *track, const struct sample *sample, enum metric metric)
 {
     struct sample *sum = &track->sample;
-    if (!sample_has(sample, metric)) {
-        if (!sample_has(sum, metric))
-            sum->absent[metric] = sample->absent[metric];
-        return;
+    double added = weight_of(sample, metric);
+    double weight = track->weight[metric] + added;
+    track->weight[metric] = weight;
+    if (!sample_has(sum, metric) && !sample_has(sample, metric))
+        sum->absent[metric] = sample->absent[metric];
+    else if (metric_info(metric)->span != SPAN_INTERVAL || weight == added) {
+        if (sample_has(sample, metric))
+            sample_set(sum, metric, sample->value[metric]);
+    } else if (added > 0) {
+        double mean = sample_get(sum, metric, 0);
+        sample_set(sum, metric, mean + (sample_get(sample, metric, 0) - mean) * added / weight);
     }
-    double value = sample->value[metric];
-    if (sample_has(sum, metric) && metric_info(metric)->span == SPAN_INTERVAL) {
-        double mean = sum->value[metric];
-        double weight = track->weight[metric] + sample->interval;
-        value = mean + (value - mean) * sample->interval / weight;
-    }
-    track->weight[metric] += sample->interval;
-    sample_set(sum, metric, value);
 }
 
 static void add_sample(struct track *track, const struct sample *sample)

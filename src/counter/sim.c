@@ -18,9 +18,11 @@ struct track {
 
 struct actor {
     struct track track[METRIC_COUNT];
-    /* Over the present window: the metric's integral, and the time in which it was there. */
+    /* Over the present window: the metric's integral, the time in which it was there, and that in
+     * which it rested. */
     double integral[METRIC_COUNT];
     double covered[METRIC_COUNT];
+    double rested[METRIC_COUNT];
     enum reading_state state;
     double state_since;
     struct process_list processes;
@@ -141,6 +143,7 @@ static void forget_window(struct sim *sim)
     for (size_t i = 0; i < sim->script.device_count; i++) {
         memset(sim->actors[i].integral, 0, sizeof(sim->actors[i].integral));
         memset(sim->actors[i].covered, 0, sizeof(sim->actors[i].covered));
+        memset(sim->actors[i].rested, 0, sizeof(sim->actors[i].rested));
     }
 }
 
@@ -148,6 +151,8 @@ static void forget_window(struct sim *sim)
 static void integrate(struct actor *actor, double from, double to)
 {
     for (size_t m = 0; m < METRIC_COUNT; m++) {
+        if (metric_rests((enum metric)m, actor->track[m].absence))
+            actor->rested[m] += to - from;
         if (actor->track[m].absence != ABSENT_NO)
             continue;
         actor->integral[m] += track_value(&actor->track[m], (from + to) / 2) * (to - from);
@@ -178,7 +183,7 @@ static double window_mean(const struct actor *actor, size_t metric, double from)
     const struct track *track = &actor->track[metric];
     if (track->absence == ABSENT_NO && track->from == track->to && track->start <= from)
         return track->to;
-    return actor->integral[metric] / actor->covered[metric];
+    return actor->integral[metric] / (actor->covered[metric] + actor->rested[metric]);
 }
 
 static void fill_sample(const struct actor *actor, double from, double to, struct sample *sample)

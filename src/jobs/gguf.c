@@ -130,6 +130,7 @@ static bool add_pair(struct json *config, struct text key, const struct value *v
         {"attention.head_count_kv", "num_key_value_heads"},
         {"attention.key_length", "head_dim"},
         {"attention.sliding_window", "sliding_window"},
+        {"attention.chunk_size", "attention_chunk_size"},
         {"attention.kv_lora_rank", "kv_lora_rank"},
         {"ssm.state_size", "ssm_state_size"},
         {"expert_count", "num_local_experts"},
@@ -138,6 +139,7 @@ static bool add_pair(struct json *config, struct text key, const struct value *v
         {"expert_shared_feed_forward_length", "shared_expert_intermediate_size"},
         {"expert_shared_count", "n_shared_experts"},
         {"leading_dense_block_count", "first_k_dense_replace"},
+        {"interleave_moe_layer_step", "interleave_moe_layer_step"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
         if (!text_is(key, words[i].key))

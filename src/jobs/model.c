@@ -8,14 +8,14 @@
 #include <jansson.h>
 
 /* Larger values are no model's, and would make others that cannot be reckoned with. */
-static const double LARGEST = 1e9;
+static const double LARGEST = 1e9, MOST_PARAMETERS = 1e15;
 
-/* The first of the names that is a positive number, else `otherwise`. */
+/* The first of the names that is a number of 1 or more, else `otherwise`. */
 static double number(const json_t *object, const char *const *names, double otherwise)
 {
     for (; *names; names++) {
         double value = json_number_value(json_object_get(object, *names));
-        if (value > 0 && value <= LARGEST)
+        if (value >= 1 && value <= LARGEST)
             return value;
     }
     return otherwise;
@@ -41,38 +41,71 @@ static double bytes_of_type(const char *type)
     return strstr(type, "float8") ? 1 : 2;
 }
 
-/* One layer in so many sees the whole context, in models that publish a window without that: their
- * programs know. */
-static double usual_pattern(const json_t *config)
+/* What a config.json leaves out because the program of its family knows it. */
+struct family {
+    const char *type; /* as transformers or llama.cpp calls it */
+    double pattern;   /* one layer in so many sees the whole context, the others a window */
+    bool gateless;    /* two matrices of feed-forward in place of three */
+    double heads, kv_heads, head_size, vocabulary;
+};
+
+static const struct family *family_of(const json_t *config)
 {
-    static const struct {
-        const char *type; /* as transformers or llama.cpp calls it */
-        double pattern;
-    } windows[] = {
-        {"gemma2", 2}, {"gemma3", 6}, {"gemma3_text", 6}, {"gpt-oss", 2}, {"cohere2", 4}};
-    for (size_t i = 0; i < ARRAY_SIZE(windows); i++)
-        if (strcmp(string(config, "model_type"), windows[i].type) == 0)
-            return windows[i].pattern;
-    return 0;
+    static const struct family families[] = {
+        {.type = "gemma2", .pattern = 2},
+        {.type = "gemma3", .pattern = 6},
+        {"gemma3_text", 6, false, 8, 4, 256, 262208},
+        {.type = "gpt-oss", .pattern = 2},
+        {.type = "cohere2", .pattern = 4},
+        {.type = "llama4", .pattern = 4},
+        {.type = "llama4_text", .pattern = 4},
+        {.type = "gpt2", .gateless = true},
+        {.type = "gpt_neox", .gateless = true},
+        {.type = "opt", .gateless = true},
+        {.type = "falcon", .gateless = true},
+        {.type = "phi", .gateless = true},
+        {.type = "bloom", .gateless = true},
+        {.type = "starcoder2", .gateless = true},
+        {.type = "gptj", .gateless = true},
+        {.type = "mpt", .gateless = true},
+        {.type = "nemotron", .gateless = true},
+    };
+    static const struct family other = {0};
+    for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+        if (strcmp(string(config, "model_type"), families[i].type) == 0)
+            return &families[i];
+    return &other;
+}
+
+static double either(double value, double otherwise)
+{
+    return value > 0 ? value : otherwise;
+}
+
+/* Tokens that the layers see which do not see the whole context; of a chunk at most so many. */
+static double window(const json_t *config)
+{
+    return NUMBER(config, 0, "sliding_window", "attention_chunk_size");
 }
 
 /* Layers that see the whole context; the others see a window. */
 static double full_layers(const json_t *config, double layers)
 {
-    if (NUMBER(config, 0, "sliding_window") == 0)
+    if (window(config) == 0)
         return layers;
     const json_t *types = json_object_get(config, "layer_types");
     if (json_array_size(types) == (size_t)layers) {
         double full = 0;
         for (size_t i = 0; i < json_array_size(types); i++) {
             const char *type = json_string_value(json_array_get(types, i));
-            full += !type || !strstr(type, "sliding");
+            full += !type || !(strstr(type, "sliding") || strstr(type, "chunked"));
         }
         return full;
     }
-    if (json_is_false(json_object_get(config, "use_sliding_window")))
-        return layers;
-    double pattern = NUMBER(config, usual_pattern(config), "sliding_window_pattern");
+    const json_t *use = json_object_get(config, "use_sliding_window");
+    if (use) /* of Qwen2, whose first layers do without */
+        return json_is_true(use) ? fmin(NUMBER(config, 0, "max_window_layers"), layers) : layers;
+    double pattern = NUMBER(config, family_of(config)->pattern, "sliding_window_pattern");
     return pattern > 0 ? floor(layers / pattern) : 0;
 }
 
@@ -101,14 +134,30 @@ static double kv_heads(const json_t *config, double heads)
     if (json_is_true(json_object_get(config, "multi_query")) &&
         !json_is_true(json_object_get(config, "new_decoder_architecture")))
         return 1;
-    return NUMBER(config, heads, "num_key_value_heads", "num_kv_heads");
+    return NUMBER(config, either(family_of(config)->kv_heads, heads), "num_key_value_heads",
+                  "num_kv_heads");
+}
+
+/* A list in place of a number, or a list of layers. */
+static bool has_unequal_layers(const json_t *config)
+{
+    static const char *const names[] = {"hidden_size",       "num_attention_heads",
+                                        "intermediate_size", "num_key_value_heads",
+                                        "head_dim",          "block_configs"};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (json_is_array(json_object_get(config, names[i])))
+            return true;
+    return false;
 }
 
 static int read_attention(const json_t *config, struct served_model *model, char *why, size_t size)
 {
+    const struct family *family = family_of(config);
     double hidden = NUMBER(config, 0, "hidden_size");
     model->layers = NUMBER(config, 0, "num_hidden_layers");
-    model->heads = NUMBER(config, 0, "num_attention_heads");
+    model->heads = NUMBER(config, family->heads, "num_attention_heads");
+    if (has_unequal_layers(config))
+        return refuse(why, size, -ENOTSUP, "its layers differ from each other");
     if (hidden == 0 || model->layers == 0 || model->heads == 0)
         return refuse(why, size, -EINVAL,
                       "it does not tell hidden_size, num_hidden_layers and num_attention_heads");
@@ -119,56 +168,70 @@ static int read_attention(const json_t *config, struct served_model *model, char
             why, size, -ENOTSUP,
             "its layers of other kinds than attention (state space, linear) are not known");
     model->kv_heads = kv_heads(config, model->heads);
-    model->head_size = NUMBER(config, hidden / model->heads, "head_dim");
+    model->head_size = NUMBER(config, either(family->head_size, hidden / model->heads), "head_dim");
     model->attention_weights = hidden * model->head_size * 2 * (model->heads + model->kv_heads);
     model->full_layers = full_layers(config, model->layers);
-    model->window = NUMBER(config, 0, "sliding_window");
+    model->window = window(config);
     return 0;
 }
 
-/* Two matrices where the activation has no gate. */
-static double matrices(const json_t *config)
+/* Under a name that is none of those that read_layers() knows. */
+static bool has_other_experts(const json_t *config)
 {
-    static const char *const without_gate[] = {"gpt2",  "gpt_neox",   "opt",  "falcon", "phi",
-                                               "bloom", "starcoder2", "gptj", "mpt"};
-    const char *type = string(config, "model_type");
-    for (size_t i = 0; i < ARRAY_SIZE(without_gate); i++)
-        if (strcmp(type, without_gate[i]) == 0)
-            return 2;
-    return 3;
+    for (void *at = json_object_iter((json_t *)config); at;
+         at = json_object_iter_next((json_t *)config, at)) {
+        const json_t *value = json_object_iter_value(at);
+        bool many = json_is_array(value) || json_number_value(value) > 1;
+        if (many && strstr(json_object_iter_key(at), "experts"))
+            return true;
+    }
+    return false;
+}
+
+/* Experts that each token uses beside those that are chosen for it: their inner size. */
+static double shared_experts(const json_t *config, double inner_expert)
+{
+    double one = NUMBER(config, 0, "shared_expert_intermediate_size");
+    double count =
+        NUMBER(config, 0, "n_shared_experts", "num_shared_experts", "moe_num_shared_experts");
+    if (one == 0 && count == 0)
+        count = NUMBER(config, 0, "interleave_moe_layer_step") > 0; /* Llama 4 has one */
+    return one > 0 ? one : count * inner_expert;
 }
 
 static int read_layers(const json_t *config, struct served_model *model, char *why, size_t size)
 {
     double hidden = NUMBER(config, 0, "hidden_size");
     double inner = NUMBER(config, 4 * hidden, "intermediate_size");
-    double size_of = hidden * matrices(config);
-    model->experts = NUMBER(config, 0, "num_local_experts", "num_experts", "n_routed_experts");
+    double size_of = hidden * (family_of(config)->gateless ? 2 : 3);
+    model->experts = NUMBER(config, 0, "num_local_experts", "num_experts", "n_routed_experts",
+                            "moe_num_experts");
     if (model->experts <= 1) {
         model->experts = 0;
         model->dense_weights = model->layers * inner * size_of;
-        return 0;
+        return has_other_experts(config)
+                   ? refuse(why, size, -ENOTSUP, "how it tells of its experts is not known")
+                   : 0;
     }
-    model->experts_used = NUMBER(config, 0, "num_experts_per_tok", "experts_per_token");
+    model->experts_used = NUMBER(config, 0, "num_experts_per_tok", "experts_per_token", "moe_k");
     if (model->experts_used == 0 || model->experts_used > model->experts)
         return refuse(why, size, -EINVAL,
                       "it has experts, but does not tell how many a token uses");
-    double step = NUMBER(config, 1, "decoder_sparse_step");
-    double dense = NUMBER(config, 0, "first_k_dense_replace");
+    double step = NUMBER(config, 1, "decoder_sparse_step", "interleave_moe_layer_step");
+    double dense = NUMBER(config, 0, "first_k_dense_replace", "moe_layer_start_index");
     double inner_expert = NUMBER(config, inner, "moe_intermediate_size");
-    double shared = NUMBER(config, 0, "shared_expert_intermediate_size");
-    if (shared == 0)
-        shared = inner_expert * NUMBER(config, 0, "n_shared_experts", "num_shared_experts");
+    double inner_dense = NUMBER(config, inner, "intermediate_size_mlp");
     model->expert_layers = floor(fmax(model->layers - dense, 0) / step);
     model->expert_weights = inner_expert * size_of;
-    model->dense_weights = (model->layers - model->expert_layers) * inner * size_of +
-                           model->expert_layers * shared * size_of;
+    model->dense_weights = (model->layers - model->expert_layers) * inner_dense * size_of +
+                           model->expert_layers * shared_experts(config, inner_expert) * size_of;
     return 0;
 }
 
 static void read_table(const json_t *config, struct served_model *model)
 {
-    double table = NUMBER(config, 0, "vocab_size") * NUMBER(config, 0, "hidden_size");
+    double table = NUMBER(config, family_of(config)->vocabulary, "vocab_size") *
+                   NUMBER(config, 0, "hidden_size");
     model->embedding_weights = table;
     model->head_weights = table;
     /* Not written where it is the default of transformers, which is true. */
@@ -257,6 +320,8 @@ static int read_config(const json_t *top, struct served_model *model, char *why,
     if (r < 0)
         return r;
     read_table(config, model);
+    if (served_parameters(model) > MOST_PARAMETERS)
+        return refuse(why, size, -EINVAL, "no model has as many weights as it tells of");
     return read_bytes(config, top, model, why, size);
 }
 
@@ -275,4 +340,13 @@ int model_parse(const char *text, size_t length, struct served_model *ret, char 
     if (r == 0)
         *ret = model;
     return r;
+}
+
+void model_quantise(struct served_model *model, double bits, bool fp8_products)
+{
+    if (bits <= 0 || model->bytes_dense < 2 || model->bytes_expert < 2)
+        return;
+    model->bytes_attention = model->bytes_dense = model->bytes_expert = bits / 8;
+    if (fp8_products)
+        model->type = LABEL_TYPE_FP8;
 }

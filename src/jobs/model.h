@@ -14,3 +14,7 @@ MUST_CHECK int model_parse(const char *text, size_t length, struct served_model 
 
 /* Reads a file of either kind. −errno, with `why` filled, also where it cannot be read. */
 MUST_CHECK int model_read(const char *path, struct served_model *ret, char *why, size_t why_size);
+
+/* As a server reckons that makes weights of 16 bits smaller while it loads them: 0 bits, or weights
+ * that are smaller on the disk, change nothing. */
+void model_quantise(struct served_model *model, double bits, bool fp8_products);

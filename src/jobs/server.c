@@ -178,17 +178,49 @@ static const char *find_model(const struct command *command, enum server_engine 
     return "";
 }
 
-static bool has_kv_in_8_bits(const struct command *command)
+/* The value of the first of the options that is given, or "". */
+static const char *first_option(const struct command *command, const char *const *names)
 {
-    static const char *const options[] = {"--kv-cache-dtype", "--cache-type-k", "-ctk"};
-    static const char *const types[] = {"fp8", "int8", "q8_0"};
-    for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
-        const char *type = option_of(command, options[i]);
-        for (size_t k = 0; type && k < ARRAY_SIZE(types); k++)
-            if (strstr(type, types[k]))
-                return true;
-    }
-    return false;
+    const char *value = NULL;
+    for (; !value && *names; names++)
+        value = option_of(command, *names);
+    return value ? value : "";
+}
+
+static double kv_bits(const struct command *command)
+{
+    static const char *const options[] = {"--kv-cache-dtype", "--cache-type-k", "-ctk", NULL};
+    static const struct {
+        const char *type;
+        double bits; /* llama.cpp's with their scales */
+    } types[] = {{"fp8", 8},    {"int8", 8}, {"q8_0", 8.5}, {"q5_1", 6},
+                 {"q5_0", 5.5}, {"q4_1", 5}, {"q4_0", 4.5}, {"iq4_nl", 4.5}};
+    const char *type = first_option(command, options);
+    for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+        if (strstr(type, types[i].type))
+            return types[i].bits;
+    return 0;
+}
+
+/* Ways that take weights of 16 bits from the disk; the others find them quantised there. */
+static void find_quantization(enum server_engine engine, const struct command *command,
+                              struct server *ret)
+{
+    static const char *const options[] = {"--quantization", "-q", "--quantize", NULL};
+    static const struct {
+        const char *way;
+        double bits;
+    } ways[] = {{"fp8", 8},   {"int8", 8},  {"eetq", 8},
+                {"nf4", 4.5}, {"fp4", 4.5}, {"bitsandbytes", 4.5}};
+    if (engine == SERVER_LLAMA_CPP || engine == SERVER_OLLAMA)
+        return;
+    const char *way = first_option(command, options);
+    for (size_t i = 0; i < ARRAY_SIZE(ways) && ret->weight_bits == 0; i++)
+        if (strstr(way, ways[i].way))
+            ret->weight_bits = ways[i].bits;
+    if (engine == SERVER_TGI && strcmp(way, "bitsandbytes") == 0)
+        ret->weight_bits = 8;
+    ret->fp8_products = strstr(way, "fp8");
 }
 
 static void fill_server(const char *root, pid_t pid, enum server_engine engine,
@@ -197,7 +229,8 @@ static void fill_server(const char *root, pid_t pid, enum server_engine engine,
     *ret = (struct server){.engine = engine, .pid = pid};
     ret->port = find_port(root, pid, engine, command);
     utf8_clean(ret->model, sizeof(ret->model), find_model(command, engine));
-    ret->kv_in_8_bits = has_kv_in_8_bits(command);
+    ret->kv_bits = kv_bits(command);
+    find_quantization(engine, command, ret);
     server_find_socket(root, ret);
 }
 

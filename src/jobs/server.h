@@ -28,7 +28,9 @@ struct server {
     char silence[160]; /* why it cannot be asked, or "" */
     /* From its arguments; "" and 0 where they do not tell. */
     char model[SERVER_NAME_SIZE];
-    bool kv_in_8_bits;
+    double kv_bits;     /* of an element of the KV cache */
+    double weight_bits; /* of weights that it makes smaller while it loads them, */
+    bool fp8_products;  /* and whether it multiplies them in FP8 then */
 };
 
 /* Adds to `servers` those that one of the processes belongs to, each once. Reads /proc below `root`

@@ -14,3 +14,11 @@ void sample_withdraw(struct sample *sample, enum absence reason)
         if (sample->absent[i] == ABSENT_NO)
             sample->absent[i] = (uint8_t)reason;
 }
+
+/* Counters give the metrics up to the effective clock, which is no activity. */
+bool metric_rests(enum metric metric, enum absence absence)
+{
+    enum metric_unit unit = metric_info(metric)->unit;
+    return absence == ABSENT_COUNTERS_IDLE && metric < METRIC_EFFECTIVE_CLOCK &&
+           (unit == UNIT_RATIO || unit == UNIT_BYTES_PER_SECOND);
+}

@@ -50,3 +50,7 @@ static inline enum metric sample_power(const struct sample *sample)
                ? METRIC_POWER
                : METRIC_POWER_AVERAGE;
 }
+
+/* Not measured since nothing runs, and so nothing of it happens: in a mean over more time it is 0.
+ * By itself it stays unknown. */
+bool metric_rests(enum metric metric, enum absence absence);

@@ -12,29 +12,28 @@ static const double NVLINK_PROTOCOL = 1.026;
 struct source {
     enum ceiling ceiling;
     enum sol_resource resource;
-    enum label pipe, type; /* of arithmetic */
 };
 
 /* A resource with several sources has the highest of them as its ceiling; what was measured on this
  * GPU goes before what is shipped. */
 static const struct source sources[] = {
-    {CEILING_TENSOR_TF32, RESOURCE_TENSOR_FLOAT, LABEL_PIPE_TENSOR, LABEL_TYPE_TF32},
-    {CEILING_TENSOR_BF16, RESOURCE_TENSOR_FLOAT, LABEL_PIPE_TENSOR, LABEL_TYPE_BF16},
-    {CEILING_TENSOR_FP8, RESOURCE_TENSOR_FLOAT, LABEL_PIPE_TENSOR, LABEL_TYPE_FP8},
-    {CEILING_TENSOR_INT8, RESOURCE_TENSOR_INT, LABEL_PIPE_TENSOR, LABEL_TYPE_INT8},
-    {CEILING_TENSOR_FP64, RESOURCE_TENSOR_FP64, LABEL_PIPE_TENSOR, LABEL_TYPE_FP64},
-    {CEILING_FP64, RESOURCE_FP64, LABEL_PIPE_FP64, LABEL_TYPE_FP64},
-    {CEILING_FP32, RESOURCE_FP32, LABEL_PIPE_FP32, LABEL_TYPE_FP32},
-    {CEILING_FP16, RESOURCE_FP16, LABEL_PIPE_FP16, LABEL_TYPE_BF16},
-    {CEILING_INT32, RESOURCE_INT, LABEL_PIPE_INT, LABEL_TYPE_INT32},
-    {.ceiling = CEILING_HBM_READ, .resource = RESOURCE_DRAM},
-    {.ceiling = CEILING_HBM_WRITE, .resource = RESOURCE_DRAM},
-    {.ceiling = CEILING_HBM_COPY, .resource = RESOURCE_DRAM},
-    {.ceiling = CEILING_HBM_TRIAD, .resource = RESOURCE_DRAM},
-    {.ceiling = CEILING_L2_READ, .resource = RESOURCE_L2},
-    {.ceiling = CEILING_PCIE_H2D, .resource = RESOURCE_PCIE_RX},
-    {.ceiling = CEILING_PCIE_D2H, .resource = RESOURCE_PCIE_TX},
-    {.ceiling = CEILING_NVLINK_SEND, .resource = RESOURCE_NVLINK},
+    {CEILING_TENSOR_TF32, RESOURCE_TENSOR_FLOAT},
+    {CEILING_TENSOR_BF16, RESOURCE_TENSOR_FLOAT},
+    {CEILING_TENSOR_FP8, RESOURCE_TENSOR_FLOAT},
+    {CEILING_TENSOR_INT8, RESOURCE_TENSOR_INT},
+    {CEILING_TENSOR_FP64, RESOURCE_TENSOR_FP64},
+    {CEILING_FP64, RESOURCE_FP64},
+    {CEILING_FP32, RESOURCE_FP32},
+    {CEILING_FP16, RESOURCE_FP16},
+    {CEILING_INT32, RESOURCE_INT},
+    {CEILING_HBM_READ, RESOURCE_DRAM},
+    {CEILING_HBM_WRITE, RESOURCE_DRAM},
+    {CEILING_HBM_COPY, RESOURCE_DRAM},
+    {CEILING_HBM_TRIAD, RESOURCE_DRAM},
+    {CEILING_L2_READ, RESOURCE_L2},
+    {CEILING_PCIE_H2D, RESOURCE_PCIE_RX},
+    {CEILING_PCIE_D2H, RESOURCE_PCIE_TX},
+    {CEILING_NVLINK_SEND, RESOURCE_NVLINK},
 };
 
 /* The rate, as a part of the peak at the clock that there was; 0 where that is not known. */
@@ -43,8 +42,10 @@ static double part_of_pipe(const struct device *device, const struct source *sou
 {
     struct sol_peak peak;
     enum absence why;
+    enum label pipe, type;
     if (!isfinite(value->clock) || value->clock <= 0 ||
-        !sol_peak(device, source->pipe, source->type, &peak, &why))
+        !ceiling_arithmetic(source->ceiling, &pipe, &type) ||
+        !sol_peak(device, pipe, type, &peak, &why))
         return 0;
     return value->value / peak.flops * device->number[DEVICE_MAX_SM_CLOCK] / value->clock;
 }
@@ -122,7 +123,15 @@ static enum label label_of(enum ceiling_origin origin)
                                        : LABEL_CEILING_OF_THE_PEAK;
 }
 
-/* Operations per second, and what a ratio of 1 stands for at the clock of that moment. */
+/* What a ratio of 1 stands for at the clock that there was. */
+static double peak_then(const struct device *device, double peak, const struct ceiling_value *value)
+{
+    if (value->ratio > 0)
+        return value->value / value->ratio;
+    return value->clock > 0 ? peak * value->clock / device->number[DEVICE_MAX_SM_CLOCK] : peak;
+}
+
+/* Operations per second, and the peak of that moment. */
 static double flops_of(const struct device *device, const struct ceilings *ceilings,
                        enum label type, double *ret_peak, enum label *source)
 {
@@ -137,7 +146,7 @@ static double flops_of(const struct device *device, const struct ceilings *ceili
     }
     const struct ceiling_value *value = &ceilings->of[ceiling];
     *source = weaker(*source, label_of(value->origin));
-    *ret_peak = value->ratio > 0 ? value->value / value->ratio : peak.flops;
+    *ret_peak = peak_then(device, peak.flops, value);
     return value->value;
 }
 

@@ -1,5 +1,6 @@
 #include "sol/fall.h"
 
+#include <math.h>
 #include <stdint.h>
 
 #include "sol/bound.h"
@@ -50,11 +51,24 @@ static void add_causes(struct fall *fall, const struct device *device, const str
     fall->link += seconds * sample_get(sample, METRIC_LINK_SOL, 0);
     for (size_t i = 0; i < FALL_CAUSES; i++)
         fall->held[i] += reasons & causes[i].bits ? seconds : 0;
-    if (sample_has(sample, METRIC_PEAK_FLOPS) && sample_has(sample, METRIC_ACHIEVED_FLOPS)) {
+    if (!sample_has(sample, METRIC_ACHIEVED_FLOPS))
+        return;
+    fall->achieved_flops += seconds * sample->value[METRIC_ACHIEVED_FLOPS];
+    fall->flops_seconds += seconds;
+    if (sample_has(sample, METRIC_PEAK_FLOPS)) {
         fall->peak_flops += seconds * sample->value[METRIC_PEAK_FLOPS];
-        fall->achieved_flops += seconds * sample->value[METRIC_ACHIEVED_FLOPS];
-        fall->flops_seconds += seconds;
+        fall->peak_seconds += seconds;
         fall->old_path_seconds += sol_may_be_old_tensor_path(device, sample) ? seconds : 0;
+    }
+}
+
+/* Adds `first` × the product of the factors behind the clock's, up to each step. */
+static void add_levels(double levels[FALL_STEPS], const double factor[FALL_STEPS], double first)
+{
+    levels[FALL_CLOCK] += first;
+    for (int i = FALL_BUSY; i < FALL_STEPS; i++) {
+        first *= factor[i];
+        levels[i] += first;
     }
 }
 
@@ -71,30 +85,32 @@ void fall_add(struct fall *fall, const struct device *device, const struct sampl
             return;
         }
     bool has_clock = read_factor(sample, METRIC_WATERFALL_CLOCK, &factor[0], &fall->no_clock);
-    double level = seconds;
     fall->seconds += seconds;
-    fall->level[FALL_CLOCK] += seconds;
-    for (int i = FALL_BUSY; i < FALL_STEPS; i++) {
-        level *= factor[i];
-        fall->level[i] += level;
-    }
+    add_levels(fall->level, factor, seconds);
     if (has_clock) {
-        level = seconds;
         fall->clock_seconds += seconds;
-        for (int i = 0; i < FALL_STEPS; i++) {
-            level *= factor[i];
-            fall->clock_level[i] += level;
-        }
+        add_levels(fall->known_level, factor, seconds);
+        add_levels(fall->clock_level, factor, seconds * factor[FALL_CLOCK]);
     }
     add_causes(fall, device, sample, seconds);
+}
+
+/* The clock's factor for what is left by a step: of a clock that was seen at rest only, that. */
+static double clock_of(const struct fall *fall, enum fall_step step)
+{
+    double known = fall->known_level[step];
+    return known > 0 ? fall->clock_level[step] / known
+                     : fall->clock_level[FALL_CLOCK] / fall->clock_seconds;
 }
 
 double fall_left(const struct fall *fall, enum fall_step step)
 {
     if (fall->seconds <= 0)
         return 0;
-    return fall_knows_clock(fall) ? fall->clock_level[step] / fall->clock_seconds
-                                  : fall->level[step] / fall->seconds;
+    if (!fall_knows_clock(fall))
+        return fall->level[step] / fall->seconds;
+    double left = clock_of(fall, step) * fall->level[step] / fall->seconds;
+    return step == FALL_CLOCK ? left : fmin(left, fall_left(fall, step - 1));
 }
 
 static double left_before(const struct fall *fall, enum fall_step step)

@@ -15,16 +15,18 @@ struct fall {
     double missed;            /* others */
     double level[FALL_STEPS]; /* product of the factors up to this step, without the clock's */
 
-    double clock_seconds; /* of those that count: the effective clock was known too */
-    double clock_level[FALL_STEPS];
-    enum absence no_clock; /* of the last sample that lacked it */
-    enum absence no_step;  /* of the last that did not count */
+    double clock_seconds;           /* of those that count: the effective clock was known too; */
+    double known_level[FALL_STEPS]; /* the same level in these, */
+    double clock_level[FALL_STEPS]; /* and with the clock's factor */
+    enum absence no_clock;          /* of the last sample that lacked it */
+    enum absence no_step;           /* of the last that did not count */
 
     double memory, link;      /* Memory and Link SOL; */
     double caches;            /* the former where it was of a cache */
     double held[FALL_CAUSES]; /* seconds in which that held the clock down */
-    double peak_flops, achieved_flops, flops_seconds;
-    double old_path_seconds; /* of these: looked like mma.sync (sol/tensor_path.h) */
+    double achieved_flops, flops_seconds;
+    double peak_flops, peak_seconds; /* while something ran */
+    double old_path_seconds;         /* of these: looked like mma.sync (sol/tensor_path.h) */
 };
 
 /* Adds a derived sample that stands for `seconds`. */
@@ -38,7 +40,8 @@ static inline bool fall_knows_clock(const struct fall *fall)
 
 /* What is left of the peak after a step, 0 to 1. Where the clock is not known, of the peak at the
  * clock that there was, and the first step loses nothing. The product of the factors up to a step
- * is exact: it is the mean of the samples' products. */
+ * is exact: it is the mean of the samples' products. Where the clock is known for a part of the
+ * time, that part's stands for all. */
 double fall_left(const struct fall *fall, enum fall_step step);
 /* The step's factor; 0 where nothing was left before it. */
 double fall_factor(const struct fall *fall, enum fall_step step);

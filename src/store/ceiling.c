@@ -26,32 +26,36 @@ enum ceiling ceiling_by_name(const char *name)
     return CEILING_COUNT;
 }
 
-enum ceiling ceiling_of_tensor(enum label type)
+bool ceiling_arithmetic(enum ceiling ceiling, enum label *ret_pipe, enum label *ret_type)
 {
-    switch (type) {
-    case LABEL_TYPE_FP64:
-        return CEILING_TENSOR_FP64;
-    case LABEL_TYPE_TF32:
-        return CEILING_TENSOR_TF32;
-    case LABEL_TYPE_BF16:
-        return CEILING_TENSOR_BF16;
-    case LABEL_TYPE_FP8:
-        return CEILING_TENSOR_FP8;
-    case LABEL_TYPE_INT8:
-        return CEILING_TENSOR_INT8;
-    default:
-        return CEILING_COUNT;
-    }
+    static const struct {
+        bool known;
+        enum label pipe, type;
+    } arithmetic[CEILING_COUNT] = {
+        [CEILING_FP64] = {true, LABEL_PIPE_FP64, LABEL_TYPE_FP64},
+        [CEILING_FP32] = {true, LABEL_PIPE_FP32, LABEL_TYPE_FP32},
+        [CEILING_FP16] = {true, LABEL_PIPE_FP16, LABEL_TYPE_BF16},
+        [CEILING_INT32] = {true, LABEL_PIPE_INT, LABEL_TYPE_INT32},
+        [CEILING_TENSOR_FP64] = {true, LABEL_PIPE_TENSOR, LABEL_TYPE_FP64},
+        [CEILING_TENSOR_TF32] = {true, LABEL_PIPE_TENSOR, LABEL_TYPE_TF32},
+        [CEILING_TENSOR_BF16] = {true, LABEL_PIPE_TENSOR, LABEL_TYPE_BF16},
+        [CEILING_TENSOR_FP8] = {true, LABEL_PIPE_TENSOR, LABEL_TYPE_FP8},
+        [CEILING_TENSOR_INT8] = {true, LABEL_PIPE_TENSOR, LABEL_TYPE_INT8},
+    };
+    if (!arithmetic[ceiling].known)
+        return false;
+    *ret_pipe = arithmetic[ceiling].pipe;
+    *ret_type = arithmetic[ceiling].type;
+    return true;
 }
 
-static bool flops_of(const struct device *device, enum label pipe, enum label type, double *ret)
+enum ceiling ceiling_of_tensor(enum label type)
 {
-    struct sol_peak peak;
-    enum absence why;
-    if (!sol_peak(device, pipe, type, &peak, &why) || peak.datasheet_flops <= 0)
-        return false;
-    *ret = peak.datasheet_flops;
-    return true;
+    enum ceiling found = CEILING_TENSOR_FP64;
+    enum label pipe, its_type;
+    while (ceiling_arithmetic(found, &pipe, &its_type) && its_type != type)
+        found++;
+    return found <= CEILING_TENSOR_INT8 ? found : CEILING_COUNT;
 }
 
 static bool take(double value, double *ret)
@@ -63,31 +67,17 @@ static bool take(double value, double *ret)
 
 bool ceiling_datasheet(const struct device *device, enum ceiling ceiling, double *ret)
 {
+    struct sol_peak peak;
     enum absence why;
+    enum label pipe, type;
+    if (ceiling_arithmetic(ceiling, &pipe, &type))
+        return sol_peak(device, pipe, type, &peak, &why) && take(peak.datasheet_flops, ret);
     switch (ceiling) {
     case CEILING_HBM_READ:
     case CEILING_HBM_WRITE:
     case CEILING_HBM_COPY:
     case CEILING_HBM_TRIAD:
         return sol_peak_dram(device, ret, &why);
-    case CEILING_FP64:
-        return flops_of(device, LABEL_PIPE_FP64, LABEL_TYPE_FP64, ret);
-    case CEILING_FP32:
-        return flops_of(device, LABEL_PIPE_FP32, LABEL_TYPE_FP32, ret);
-    case CEILING_FP16:
-        return flops_of(device, LABEL_PIPE_FP16, LABEL_TYPE_BF16, ret);
-    case CEILING_INT32:
-        return flops_of(device, LABEL_PIPE_INT, LABEL_TYPE_INT32, ret);
-    case CEILING_TENSOR_FP64:
-        return flops_of(device, LABEL_PIPE_TENSOR, LABEL_TYPE_FP64, ret);
-    case CEILING_TENSOR_TF32:
-        return flops_of(device, LABEL_PIPE_TENSOR, LABEL_TYPE_TF32, ret);
-    case CEILING_TENSOR_BF16:
-        return flops_of(device, LABEL_PIPE_TENSOR, LABEL_TYPE_BF16, ret);
-    case CEILING_TENSOR_FP8:
-        return flops_of(device, LABEL_PIPE_TENSOR, LABEL_TYPE_FP8, ret);
-    case CEILING_TENSOR_INT8:
-        return flops_of(device, LABEL_PIPE_TENSOR, LABEL_TYPE_INT8, ret);
     case CEILING_PCIE_H2D:
     case CEILING_PCIE_D2H:
         return take(sol_peak_pcie(device_number(device, DEVICE_PCIE_MAX_GENERATION, 0),

@@ -31,6 +31,9 @@ struct ceiling_info {
 const struct ceiling_info *ceiling_info(enum ceiling ceiling);
 /* The ceiling of that name, or CEILING_COUNT. */
 enum ceiling ceiling_by_name(const char *name);
+/* The pipe that does a ceiling's work, and the type of its numbers; false of memory, links and
+ * launches. */
+bool ceiling_arithmetic(enum ceiling ceiling, enum label *ret_pipe, enum label *ret_type);
 /* The tensor cores' ceiling for operands of a type (LABEL_TYPE_…), or CEILING_COUNT. */
 enum ceiling ceiling_of_tensor(enum label type);
 
@@ -91,7 +94,7 @@ MUST_CHECK int ceiling_store_path(struct strbuf *out);
  * with `why` filled. */
 MUST_CHECK int ceiling_store_open(struct ceiling_store **ret, const char *path, char *why,
                                   size_t why_size);
-/* Opens a file that is there. -ENOENT where it is not. */
+/* Opens a file that is there. -ENOENT where it is not, or is empty. */
 MUST_CHECK int ceiling_store_open_to_read(struct ceiling_store **ret, const char *path, char *why,
                                           size_t why_size);
 void ceiling_store_close(struct ceiling_store *store);

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/utf8.h"
@@ -51,6 +52,10 @@ int ceiling_store_open(struct ceiling_store **ret, const char *path, char *why, 
 int ceiling_store_open_to_read(struct ceiling_store **ret, const char *path, char *why,
                                size_t why_size)
 {
+    struct stat status;
+    /* A full disk has cut it short, or another process is making it. */
+    if (stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0)
+        return -ENOENT;
     sqlite3 *database;
     int r = database_open_to_read(&database, path, why, why_size);
     if (r < 0)

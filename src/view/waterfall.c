@@ -4,6 +4,9 @@
 #include "metric/units.h"
 #include "sol/tensor_path.h"
 
+/* A clock that is known for less of it is said to be. */
+static const double ALL_THE_TIME = 0.95;
+
 static void put_title(const struct device *device, struct strbuf *out)
 {
     if (device_is_mig(device))
@@ -20,9 +23,12 @@ static void put_step(const struct fall *fall, enum fall_step step, struct strbuf
                       absence_info(fall->no_clock)->reason);
         return;
     }
-    strbuf_printf(out, "  %-9s  %5.1f %%  %5.1f %%  %5.1f %%  %s\n", fall_name(step),
+    strbuf_printf(out, "  %-9s  %5.1f %%  %5.1f %%  %5.1f %%  %s", fall_name(step),
                   fall_factor(fall, step) * 100, fall_left(fall, step) * 100,
                   fall_lost(fall, step) * 100, fall_meaning(step));
+    if (step == FALL_CLOCK && fall->clock_seconds < ALL_THE_TIME * fall->seconds)
+        strbuf_printf(out, " (known for %.1f s)", fall->clock_seconds);
+    strbuf_putc(out, '\n');
     if (fall_lost(fall, step) < VIEW_WORTH_ADVICE)
         return;
     strbuf_puts(out, "             ");
@@ -32,14 +38,14 @@ static void put_step(const struct fall *fall, enum fall_step step, struct strbuf
 
 static void put_flops(const struct fall *fall, struct strbuf *out)
 {
-    if (fall->flops_seconds <= 0)
+    if (fall->peak_seconds <= 0)
         return;
     strbuf_puts(out, "  that is ");
     metric_put_human(out, METRIC_ACHIEVED_FLOPS, fall->achieved_flops / fall->flops_seconds);
     strbuf_puts(out, " of ");
-    metric_put_human(out, METRIC_PEAK_FLOPS, fall->peak_flops / fall->flops_seconds);
+    metric_put_human(out, METRIC_PEAK_FLOPS, fall->peak_flops / fall->peak_seconds);
     strbuf_puts(out, ", if the work was of the type that is assumed");
-    if (fall->old_path_seconds > fall->flops_seconds / 2) {
+    if (fall->old_path_seconds > fall->peak_seconds / 2) {
         strbuf_puts(out, "; about ");
         metric_put_human(out, METRIC_ACHIEVED_FLOPS,
                          TENSOR_OLD_RATE * fall->achieved_flops / fall->flops_seconds);
@@ -118,9 +124,12 @@ static void add_gpu(struct json *json, const struct view_fall *view)
     json_add_number_digits(json, fall->seconds, 6);
     json_key(json, "clock_known");
     json_add_bool(json, fall_knows_clock(fall));
+    json_key(json, "clock_seconds");
+    json_add_number_digits(json, fall->clock_seconds, 6);
     add_ratio(json, "achieved_ratio", fall->seconds > 0, fall_left(fall, FALL_PIPE));
     add_ratio(json, "achieved_flops_per_second", flops, fall->achieved_flops / fall->flops_seconds);
-    add_ratio(json, "peak_flops_per_second", flops, fall->peak_flops / fall->flops_seconds);
+    add_ratio(json, "peak_flops_per_second", fall->peak_seconds > 0,
+              fall->peak_flops / fall->peak_seconds);
     json_key(json, "steps");
     json_array_begin(json);
     for (int step = 0; step < FALL_STEPS; step++)

@@ -94,6 +94,15 @@ place no_store
 STORE=/proc aside no_store --only fp32 &
 place mig 'nvmlDeviceGetMigMode -> 0 1 1'
 aside mig &
+place one_busy 'processes compute 1:1000000
+gpu h200
+processes compute
+processes mps
+processes graphics
+nvmlDeviceGetUtilizationRates -> 0 0 0
+nvmlGpmMetricsGet 1 -> 0 0' 'devices 2
+rate peer 366e9'
+aside one_busy --only fp32,nvlink_send &
 
 expect_exit 0 "all ceilings" calibrate
 all_is_free left "all ceilings"
@@ -188,6 +197,13 @@ expect_text no_launch/err 'has no function cuLaunchKernel' "it is named"
 ended no_driver 3 "no driver"
 ended no_store 1 "a store that cannot be written"
 expect_text no_store/err 'cannot store the ceilings: /proc/rooftop' "its path is named"
+ended one_busy 1 "one of two GPUs that is in use"
+expect_text one_busy/err '^rooftop calibrate: GPU 0 is in use: .*PID 1\)' "it is named"
+expect_text one_busy/out '^GPU 1 ' "the other is measured"
+expect_text one_busy/out '^fp32 +70\.9 TFLOP/s' "in full"
+expect_text one_busy/out '^nvlink_send +not measured: there is no second GPU' "without a copy to the one in use"
+[ "$(sqlite3 one_busy/data/rooftop/ceilings.db 'SELECT uuid, kind FROM ceiling')" = 'GPU-00000000-0000-4000-8000-000000000002|fp32' ]
+result $? "and stored"
 ended mig 1 "a GPU with MIG"
 expect_text mig/err '^rooftop calibrate: GPU 0 is divided into MIG' "it says why"
 

@@ -42,6 +42,23 @@ expect_text out '8.0 billion parameters' "and still reads the model that the com
 expect_exit 0 "a batch of one's own" "$ROOFTOP" served --source nvml --interval 0.1 --no-probe --batch 256 --context 1024
 expect_text out '^  decode   attainable: .*, (19|2[01])[0-9]{3} tokens/s;' "takes the place of the server's"
 
+cat >script <<END
+gpu h200
+processes compute $server:1000000
+gpu h200
+processes compute $server:1000000
+nvmlGpmMetricsGet 5 -> 0 14.5
+nvmlGpmMetricsGet 10 -> 0 57.5
+END
+expect_exit 0 "a server on two GPUs" "$ROOFTOP" served --source nvml --interval 0.1
+expect_text out "^vLLM, pid $server, port [0-9]+, GPUs 0, 1$" "has them in order"
+expect_text out '^  now      Compute 54 %, Memory 38 %$' "and what is done now is the mean of both"
+"$ROOFTOP" served --source nvml --interval 0.1 --format json >json
+"$jsoncheck" servers.0.gpus servers.0.compute_sol_ratio servers.0.memory_sol_ratio <json >values
+echo '[0,1] 0.54 0.375' >expected
+expect_same values expected "in JSON, too"
+printf 'gpu h200\nprocesses compute %d:1000000\n' "$server" >script
+
 echo 'vllm:num_requests_running{engine="0' >answers/metrics
 echo '<html>' >answers/v1_models
 expect_exit 0 "a server that answers nonsense" "$ROOFTOP" served --source nvml --interval 0.1

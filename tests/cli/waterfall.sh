@@ -39,6 +39,23 @@ expect_same values expected "without the clock"
 expect_exit 0 "a part of the time" waterfall --for 1s --gpu 0
 expect_text out '^GPU 0: .*, 1\.0 s$' "it is as long as was asked for"
 
+# In bursts the clock is not known while nothing runs, which is most of the time here: 2 s of 10 with work at 0.8 of the
+# pipe and 1386 of 1980 MHz are 11.2 % of the peak.
+cat >bursts.sim <<'END'
+device name="NVIDIA H200" uuid=GPU-A sm_count=132 max_sm_clock_hertz=1980e6
+at 0
+gpu 0 graphics_active_ratio=1 sm_active_ratio=1 tensor_active_ratio=0.8 fp32_active_ratio=0 dram_active_ratio=0.2
+gpu 0 effective_clock_hertz=1386e6 tensor_hmma_active_ratio=0.8
+at 2
+gpu 0 graphics_active_ratio=0 sm_active_ratio=0 tensor_active_ratio=0 dram_active_ratio=0 tensor_hmma_active_ratio=0
+gpu 0 effective_clock_hertz=absent:counters_idle
+end 10
+END
+expect_exit 0 "a GPU that rests between its jobs" "$ROOFTOP" waterfall --source sim:bursts.sim --interval 1
+expect_text out '^  clock +70\.0 % +70\.0 % +30\.0 % .*maximum \(known for 2\.0 s\)$' "the clock is that of its work"
+expect_text out '^  busy +20\.0 % +14\.0 % +56\.0 % ' "and its rests are lost"
+expect_text out '^  that is 120 TFLOP/s of 1\.07 PFLOP/s' "what it achieved is over all the time, too"
+
 expect_exit 0 "a product by mma.sync" waterfall --source "replay:$SOURCE_ROOT/data/h200.roof" --from gemm-int8-8192
 expect_text out ' of 2\.10 PFLOP/s, .*; about 8[0-9]* TFLOP/s, if by mma\.sync$' "it warns that the pipe promises more than was done"
 

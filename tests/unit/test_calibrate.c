@@ -262,7 +262,7 @@ static void counters_are_held_against_the_work(void **state)
 {
     (void)state;
     struct device device = h200();
-    struct witness witness;
+    struct witness witness = {0};
     witness_begin(&witness, 100);
     see(&witness, 100.05, 0.1, 500e6); /* began before */
     see(&witness, 100.15, 0.93, 1326e6);
@@ -288,7 +288,7 @@ static void counters_are_held_against_the_work(void **state)
 static void the_clock_of_a_burst_before_does_not_count(void **state)
 {
     (void)state;
-    struct witness witness;
+    struct witness witness = {0};
     struct sample sample;
     sample_reset(&sample, ABSENT_NOT_SUPPORTED);
     sample.time = 100.5;
@@ -309,11 +309,40 @@ static void the_clock_of_a_burst_before_does_not_count(void **state)
     assert_true(value.clock == 1326e6);
 }
 
+/* Before Hopper, some counters take turns of a second: until its next turn FP64's still stands
+ * where the work before has left it. */
+static void what_a_counter_holds_from_its_last_turn_does_not_count(void **state)
+{
+    (void)state;
+    static const double seen[] = {0.02, 0.02, 0.02, 0.91, 0.93, 0.93};
+    struct witness witness = {0};
+    struct sample sample;
+    sample_reset(&sample, ABSENT_NOT_SUPPORTED);
+    sample_set(&sample, METRIC_COUNTERS_AGE, 0);
+    sample_set(&sample, METRIC_COUNTERS_SHARE, 0.5);
+    sample_set(&sample, METRIC_SM_CLOCK, 1410e6);
+    witness_begin(&witness, 100);
+    for (size_t i = 0; i < ARRAY_SIZE(seen); i++) {
+        sample.time = 99.95 + 0.1 * (double)i;
+        sample_set(&sample, METRIC_FP64_ACTIVE, seen[i]);
+        witness_add(&witness, &sample);
+    }
+    struct ceiling_value value = {0};
+    witness_tell(&witness, CEILING_FP64, &value);
+    assert_true(fabs(value.ratio - 0.92) < 1e-9);
+    assert_true(value.clock == 1410e6); /* this one is measured all the time */
+    witness_begin(&witness, 101);
+    sample.time = 101.2;
+    witness_add(&witness, &sample);
+    witness_tell(&witness, CEILING_FP64, &value);
+    assert_true(isnan(value.ratio)); /* unknown is not what was before */
+}
+
 static void without_the_effective_clock_it_says_so(void **state)
 {
     (void)state;
     struct device device = h200();
-    struct witness witness;
+    struct witness witness = {0};
     struct witness_row rows[WITNESS_ROWS];
     witness_begin(&witness, 100);
     see(&witness, 100.2, 0.9364, 0);
@@ -330,7 +359,7 @@ static void memory_is_read_and_written(void **state)
 {
     (void)state;
     struct device device = h200();
-    struct witness witness;
+    struct witness witness = {0};
     struct witness_row rows[WITNESS_ROWS];
     witness_begin(&witness, INFINITY);
     see(&witness, 100.2, 0.5, 0);
@@ -352,6 +381,7 @@ int main(void)
         cmocka_unit_test(spread_is_of_the_repeats),
         cmocka_unit_test(counters_are_held_against_the_work),
         cmocka_unit_test(the_clock_of_a_burst_before_does_not_count),
+        cmocka_unit_test(what_a_counter_holds_from_its_last_turn_does_not_count),
         cmocka_unit_test(without_the_effective_clock_it_says_so),
         cmocka_unit_test(memory_is_read_and_written),
     };

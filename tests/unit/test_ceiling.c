@@ -1,6 +1,7 @@
 #include "store/ceiling.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -126,6 +127,22 @@ static void without_a_store_there_is_what_is_shipped(void **state)
     assert_int_equal(found.of[CEILING_TENSOR_BF16].origin, CEILING_UNKNOWN);
 }
 
+/* As one that a full disk has cut short, or that another process is making. */
+static void an_empty_store_holds_nothing(void **state)
+{
+    struct place *place = *state;
+    struct device device = h200("GPU-1");
+    struct ceilings found;
+    char why[256] = "";
+    file_make_folders(place->path);
+    assert_int_equal(close(open(place->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
+    assert_int_equal(ceilings_find(&device, &found, why, sizeof(why)), 0);
+    assert_int_equal(found.of[CEILING_FP32].origin, CEILING_SHIPPED);
+    add(place->path, "GPU-1", CEILING_FP32, measured(50e12, 100));
+    assert_int_equal(ceilings_find(&device, &found, why, sizeof(why)), 0);
+    assert_int_equal(found.of[CEILING_FP32].origin, CEILING_MEASURED);
+}
+
 static void implausible_rows_are_left_out(void **state)
 {
     struct place *place = *state;
@@ -213,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_written_is_found_again, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(an_empty_store_holds_nothing, make_place, remove_place),
         cmocka_unit_test_setup_teardown(implausible_rows_are_left_out, make_place, remove_place),
         cmocka_unit_test_setup_teardown(a_database_without_identity_is_left_alone, make_place,
                                         remove_place),

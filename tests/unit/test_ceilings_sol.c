@@ -106,12 +106,32 @@ static void ships_ceilings_for_the_h200(void **state)
         assert_int_equal(sol.of[i].source, 0);
 }
 
+/* A ratio of 1 of Compute SOL stands for what the pipe does at the clock of the calibration, with a
+ * counter's word for it or without. */
+static void rates_of_serving_are_at_the_clock_that_there_was(void **state)
+{
+    (void)state;
+    struct device device = h200();
+    struct ceilings ceilings = none();
+    struct served_rates rates;
+    enum label source;
+    set(&ceilings, CEILING_HBM_READ, CEILING_MEASURED, 4.4e12, NAN, NAN);
+    set(&ceilings, CEILING_TENSOR_BF16, CEILING_MEASURED, 670.7e12, 0.9364, 1326e6);
+    assert_true(ceilings_rates(&device, &ceilings, LABEL_TYPE_BF16, &rates, &source));
+    assert_near(rates.peak_flops / 1e12, 716.3, 0.1);
+    assert_int_equal(source, LABEL_CEILING_OF_THIS_GPU);
+    set(&ceilings, CEILING_TENSOR_BF16, CEILING_MEASURED, 670.7e12, NAN, 1326e6);
+    assert_true(ceilings_rates(&device, &ceilings, LABEL_TYPE_BF16, &rates, &source));
+    assert_near(rates.peak_flops / 1e12, 716.9, 0.1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_the_counters_word_before_its_own),
         cmocka_unit_test(reckons_with_the_clock_that_there_was),
         cmocka_unit_test(prefers_the_highest_of_what_was_measured_here),
+        cmocka_unit_test(rates_of_serving_are_at_the_clock_that_there_was),
         cmocka_unit_test(ships_ceilings_for_the_h200),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,6 +79,58 @@ static void does_without_the_clock(void **state)
     assert_float_equal(fall_left(&fall, FALL_PIPE), .5, 1e-12);
 }
 
+/* In bursts the clock is not known while nothing runs, nor of work that no burst has seen: the rest
+ * of the account is of the whole time. */
+static void takes_a_clock_that_is_known_at_times_for_all_of_them(void **state)
+{
+    (void)state;
+    struct fall fall = {0};
+    struct sample seen = sample_of(.7, 1, .9, .8), unseen = sample_of(.7, 1, .5, .8);
+    struct sample idle = sample_of(.7, 0, 0, 0);
+    sample_miss(&unseen, METRIC_WATERFALL_CLOCK, ABSENT_COUNTERS_RESTING);
+    sample_miss(&idle, METRIC_WATERFALL_CLOCK, ABSENT_COUNTERS_IDLE);
+    sample_miss(&idle, METRIC_WATERFALL_COVERAGE, ABSENT_NOTHING_RAN);
+    sample_miss(&idle, METRIC_WATERFALL_PIPE, ABSENT_NOTHING_RAN);
+    fall_add(&fall, &gpu, &idle, 6);
+    fall_add(&fall, &gpu, &seen, 1);
+    fall_add(&fall, &gpu, &unseen, 3);
+    assert_true(fall_knows_clock(&fall));
+    assert_float_equal(fall_factor(&fall, FALL_CLOCK), .7, 1e-12);
+    assert_float_equal(fall_factor(&fall, FALL_BUSY), .4, 1e-12);
+    assert_float_equal(fall_factor(&fall, FALL_COVERAGE), (.9 + 3 * .5) / 4, 1e-12);
+    assert_float_equal(fall_left(&fall, FALL_PIPE), .7 * .4 * .6 * .8, 1e-12);
+
+    /* The clock was seen at rest only, and higher there than later: no step gains anything. */
+    fall = (struct fall){0};
+    sample_set(&idle, METRIC_WATERFALL_CLOCK, 1);
+    fall_add(&fall, &gpu, &idle, 1);
+    fall_add(&fall, &gpu, &unseen, 1);
+    assert_float_equal(fall_left(&fall, FALL_PIPE), .5 * .5 * .8, 1e-12);
+    fall = (struct fall){0};
+    struct sample half = sample_of(.5, .5, 1, 1), other = sample_of(1, .5, 1, 1);
+    sample_set(&half, METRIC_WATERFALL_BUSY, 0);
+    fall_add(&fall, &gpu, &half, 1);
+    fall_add(&fall, &gpu, &other, 1);
+    fall_add(&fall, &gpu, &unseen, 98);
+    for (int i = 0; i < FALL_STEPS; i++)
+        assert_true(fall_lost(&fall, (enum fall_step)i) >= 0);
+}
+
+/* Also of the time in which nothing ran, whose work was none. */
+static void counts_the_flops_of_all_the_time(void **state)
+{
+    (void)state;
+    struct fall fall = {0};
+    struct sample busy = sample_of(1, 1, 1, .8), idle = sample_of(1, 0, 0, 0);
+    sample_set(&busy, METRIC_PEAK_FLOPS, 1000);
+    sample_set(&busy, METRIC_ACHIEVED_FLOPS, 800);
+    sample_set(&idle, METRIC_ACHIEVED_FLOPS, 0);
+    fall_add(&fall, &gpu, &busy, 1);
+    fall_add(&fall, &gpu, &idle, 3);
+    assert_float_equal(fall.achieved_flops / fall.flops_seconds, 200, 1e-9);
+    assert_float_equal(fall.peak_flops / fall.peak_seconds, 1000, 1e-9);
+}
+
 static void assert_advice(const struct fall *fall, enum fall_step step, const char *words)
 {
     struct strbuf out = {0};
@@ -166,6 +218,8 @@ int main(void)
         cmocka_unit_test(counts_time_in_which_nothing_ran),
         cmocka_unit_test(leaves_out_what_is_not_known),
         cmocka_unit_test(does_without_the_clock),
+        cmocka_unit_test(takes_a_clock_that_is_known_at_times_for_all_of_them),
+        cmocka_unit_test(counts_the_flops_of_all_the_time),
         cmocka_unit_test(names_what_holds_the_clock),
         cmocka_unit_test(names_the_cause),
         cmocka_unit_test(says_that_nothing_ran),

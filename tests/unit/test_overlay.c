@@ -531,6 +531,38 @@ static void frees_the_counters_on_request(void **state)
     close_overlay(fixture);
 }
 
+/* As a parent that Ctrl-Z has stopped: its pipe is full soon. */
+static void frees_the_counters_while_nobody_reads(void **state)
+{
+    (void)state;
+    struct cupti_helper_config config = {
+        .interval = .02, .burst = .04, .burst_period = 1, .burst_cpu = 1, .patience = 20};
+    config.device_count = 1;
+    config.device[0].wanted = METRIC_BIT(METRIC_EFFECTIVE_CLOCK);
+    snprintf(config.device[0].uuid, sizeof(config.device[0].uuid),
+             "GPU-00000000-0000-4000-8000-000000000001");
+    write_script("");
+    unlink(log_path);
+    struct cupti_child child;
+    assert_int_equal(cupti_child_start(&child, getenv("ROOFTOP"), &config), 0);
+    assert_true(fcntl(child.reports, F_SETPIPE_SZ, 4096) > 0);
+    assert_true(logs_again("disable", 0));
+    assert_int_equal(count_log("enable"), 1);
+    size_t values = 0, most = 4096 / sizeof(struct cupti_report);
+    struct cupti_report report;
+    int r = 0;
+    for (double until = clock_monotonic() + PATIENCE; values <= most && clock_monotonic() < until;
+         r == 0 ? usleep(2000) : 0) {
+        r = cupti_child_read(&child, &report);
+        assert_true(r >= 0);
+        values += r == 1 && report.metrics;
+    }
+    assert_true(values > most); /* more than had waited: it goes on */
+    assert_true(count_log("enable") >= 2);
+    assert_int_equal(cupti_child_stop(&child, PATIENCE), 0);
+    assert_int_equal(count_log("enable"), count_log("disable"));
+}
+
 static void names_the_library_that_is_missing(void **state)
 {
     char *real = strdup(getenv("ROOFTOP_CUPTI"));
@@ -642,6 +674,7 @@ int main(void)
         TEST(starts_a_killed_helper_again),
         TEST(does_without_a_helper_that_is_none),
         TEST(frees_the_counters_on_request),
+        TEST(frees_the_counters_while_nobody_reads),
         TEST(names_the_library_that_is_missing),
         TEST(stays_as_it_is_once_somebody_reads),
     };

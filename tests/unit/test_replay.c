@@ -108,6 +108,40 @@ static void joins_samples_by_their_interval(void **state)
     assert_int_equal(replay_counter.collect(tape->counter, T0 + 0.7, &tape->frame), -ENODATA);
 }
 
+static void add_l2(struct tape *tape, double time, enum absence absence, double l2)
+{
+    struct sample sample;
+    sample_reset(&sample, ABSENT_NOT_SUPPORTED);
+    sample.time = T0 + time;
+    sample.interval = 0.1;
+    sample_miss(&sample, METRIC_L2_ACTIVE, absence);
+    sample_miss(&sample, METRIC_EFFECTIVE_CLOCK, absence);
+    if (absence == ABSENT_NO) {
+        sample_set(&sample, METRIC_L2_ACTIVE, l2);
+        sample_set(&sample, METRIC_EFFECTIVE_CLOCK, 1e9);
+    }
+    assert_int_equal(record_writer_sample(tape->writer, 0, &sample), 0);
+}
+
+/* No burst is made while nothing runs: caches rest then, too, but a clock is none of work. */
+static void counts_rest_in_a_mean(void **state)
+{
+    struct tape *tape = *state;
+    add_l2(tape, 0.1, ABSENT_COUNTERS_IDLE, 0);
+    add_l2(tape, 0.2, ABSENT_COUNTERS_IDLE, 0);
+    add_l2(tape, 0.3, ABSENT_NO, 0.6);
+    add_l2(tape, 0.4, ABSENT_COUNTERS_RESTING, 0); /* work that no burst has seen */
+    add_l2(tape, 0.5, ABSENT_COUNTERS_IDLE, 0);
+    add_l2(tape, 0.6, ABSENT_COUNTERS_IDLE, 0);
+    add_l2(tape, 0.7, ABSENT_COUNTERS_IDLE, 0);
+    play(tape);
+    const struct sample *sample = &collect(tape, 0.5, 0)->sample;
+    assert_near(sample->value[METRIC_L2_ACTIVE], 0.15, 1e-9);
+    assert_near(sample->value[METRIC_EFFECTIVE_CLOCK], 1e9, 0);
+    sample = &collect(tape, 0.7, 0)->sample; /* rest alone is not measured */
+    assert_int_equal(sample->absent[METRIC_L2_ACTIVE], ABSENT_COUNTERS_IDLE);
+}
+
 static void gives_the_reasons(void **state)
 {
     struct tape *tape = *state;
@@ -270,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_tape, remove_tape)
         TEST(joins_samples_by_their_interval),
+        TEST(counts_rest_in_a_mean),
         TEST(gives_the_reasons),
         TEST(holds_a_value_for_a_while),
         TEST(shows_outages),

@@ -170,6 +170,25 @@ static void reads_quantised_weights(void **state)
     }
 }
 
+/* vLLM with --quantization fp8, say. What is quantised on the disk stays so. */
+static void knows_weights_that_a_server_makes_smaller(void **state)
+{
+    (void)state;
+    struct served_model model = model_of("llama-3.1-8b");
+    model_quantise(&model, 0, false);
+    assert_true(model.bytes_dense == 2 && model.type == LABEL_TYPE_BF16);
+    model_quantise(&model, 8, true);
+    assert_true(model.bytes_dense == 1 && model.bytes_attention == 1 && model.bytes_head == 2);
+    assert_int_equal(model.type, LABEL_TYPE_FP8);
+    struct served_step step = served_decode(&model, 1, 1024, 1, &rates);
+    assert_about(step.weight_bytes, 32 * 218103808.0 + 128256.0 * 4096 * 2);
+    model = model_of("gpt-oss-20b");
+    double expert = model.bytes_expert;
+    model_quantise(&model, 8, true);
+    assert_true(model.bytes_expert == expert && model.bytes_dense == 2);
+    assert_int_equal(model.type, LABEL_TYPE_BF16);
+}
+
 static void reads_other_shapes(void **state)
 {
     (void)state;
@@ -234,6 +253,76 @@ static void reads_other_shapes(void **state)
     assert_near(served_parameters(&model), 2 * (4 * 64 * 64 + 3 * 64 * 128) + 6400, 0);
 }
 
+/* Llama 4: an expert beside those that are chosen, dense layers of another size between those with
+ * experts, and attention that sees no further than its chunk in three layers of four. */
+static void reads_llama_4(void **state)
+{
+    (void)state;
+    static const struct {
+        double experts, step, billions, active;
+    } cases[] = {{16, 1, 107.8, 17.2}, {128, 2, 400.7, 17.2}}; /* Scout, Maverick: "17B" both */
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct served_model model;
+        char text[640];
+        snprintf(text, sizeof(text),
+                 "{\"text_config\":{\"model_type\":\"llama4_text\",\"hidden_size\":5120,"
+                 "\"intermediate_size\":8192,\"intermediate_size_mlp\":16384,"
+                 "\"interleave_moe_layer_step\":%.0f,\"num_hidden_layers\":48,"
+                 "\"num_attention_heads\":40,\"num_key_value_heads\":8,\"head_dim\":128,"
+                 "\"num_local_experts\":%.0f,\"num_experts_per_tok\":1,\"vocab_size\":202048,"
+                 "\"attention_chunk_size\":8192,\"tie_word_embeddings\":false}}",
+                 cases[i].step, cases[i].experts);
+        assert_int_equal(parse(text, &model), 0);
+        assert_near(served_parameters(&model) / 1e9, cases[i].billions, 0.05);
+        assert_near((served_active_parameters(&model) + 202048 * 5120.0) / 1e9, cases[i].active,
+                    0.05);
+        assert_near(model.full_layers, 12, 0);
+        assert_near(model.window, 8192, 0);
+    }
+}
+
+static void knows_what_families_leave_out(void **state)
+{
+    (void)state;
+    struct served_model model;
+    /* ERNIE 4.5, 21 billion, 3 of them a token, in words of its own. */
+    assert_int_equal(parse("{\"model_type\":\"ernie4_5_moe\",\"hidden_size\":2560,"
+                           "\"intermediate_size\":12288,\"moe_intermediate_size\":1536,"
+                           "\"moe_num_experts\":64,\"moe_k\":6,\"moe_num_shared_experts\":2,"
+                           "\"moe_layer_start_index\":1,\"num_hidden_layers\":28,"
+                           "\"num_attention_heads\":20,\"num_key_value_heads\":4,"
+                           "\"head_dim\":128,\"vocab_size\":103424}",
+                           &model),
+                     0);
+    assert_near(served_parameters(&model) / 1e9, 21.8, 0.05);
+    assert_near(served_active_parameters(&model) / 1e9, 3.35, 0.01);
+    /* Gemma 3 4B: its heads and its vocabulary are its program's defaults. */
+    assert_int_equal(parse("{\"text_config\":{\"model_type\":\"gemma3_text\",\"hidden_size\":2560,"
+                           "\"intermediate_size\":10240,\"num_hidden_layers\":34,"
+                           "\"sliding_window\":1024}}",
+                           &model),
+                     0);
+    assert_near(served_parameters(&model) / 1e9, 3.88, 0.01);
+    assert_near(served_kv_bytes(&model), 2 * 4 * 256 * 34 * 2, 0);
+    assert_near(model.full_layers, 5, 0);
+    /* Nemotron's feed-forward has no gate. */
+    assert_int_equal(parse("{\"model_type\":\"nemotron\",\"hidden_size\":3072,"
+                           "\"intermediate_size\":9216,\"num_hidden_layers\":32,"
+                           "\"num_attention_heads\":24,\"num_key_value_heads\":8,"
+                           "\"head_dim\":128,\"vocab_size\":256000,"
+                           "\"tie_word_embeddings\":false}",
+                           &model),
+                     0);
+    assert_near(served_parameters(&model) / 1e9, 4.19, 0.01);
+    /* Qwen2: of those that use a window, the first layers do not. */
+    assert_int_equal(parse("{\"hidden_size\":64,\"num_hidden_layers\":28,"
+                           "\"num_attention_heads\":4,\"sliding_window\":4096,"
+                           "\"use_sliding_window\":true,\"max_window_layers\":21}",
+                           &model),
+                     0);
+    assert_near(model.full_layers, 21, 0);
+}
+
 static void refuses_what_it_does_not_know(void **state)
 {
     (void)state;
@@ -248,6 +337,15 @@ static void refuses_what_it_does_not_know(void **state)
                            "\"num_experts\":8}",
                            &model),
                      -EINVAL);
+    /* No model has so many weights, nor half a layer. */
+    assert_int_equal(parse("{\"hidden_size\":1e9,\"num_hidden_layers\":1e9,"
+                           "\"num_attention_heads\":1e9,\"vocab_size\":1e9}",
+                           &model),
+                     -EINVAL);
+    assert_int_equal(parse("{\"hidden_size\":1e-300,\"num_hidden_layers\":0.5,"
+                           "\"num_attention_heads\":1e-300,\"vocab_size\":1e-300}",
+                           &model),
+                     -EINVAL);
     static const char *const not_known[] = {
         "\"kv_lora_rank\":512",
         "\"quantization_config\":{\"quant_method\":\"new\"}",
@@ -255,6 +353,10 @@ static void refuses_what_it_does_not_know(void **state)
         "\"layer_types\":[\"mamba\",\"attention\"]",
         "\"linear_num_key_heads\":16",
         "\"mamba_d_state\":128",
+        "\"intermediate_size\":[128,256]",
+        "\"num_key_value_heads\":[1,2]",
+        "\"block_configs\":[{},{}]",
+        "\"moe_number_of_experts\":8",
     };
     for (size_t i = 0; i < ARRAY_SIZE(not_known); i++) {
         char text[256];
@@ -274,7 +376,10 @@ int main(void)
         cmocka_unit_test(shares_llama_70b_among_gpus),
         cmocka_unit_test(counts_the_experts_that_a_batch_reads),
         cmocka_unit_test(reads_quantised_weights),
+        cmocka_unit_test(knows_weights_that_a_server_makes_smaller),
         cmocka_unit_test(reads_other_shapes),
+        cmocka_unit_test(reads_llama_4),
+        cmocka_unit_test(knows_what_families_leave_out),
         cmocka_unit_test(refuses_what_it_does_not_know),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,14 +67,17 @@ static void finds_each_engine_from_the_process_that_holds_the_gpu(void **state)
     put_process(10, 1, "bash -c vllm");
     put_process(11, 10,
                 "/usr/bin/python3 /usr/local/bin/vllm serve meta-llama/Llama-3.1-8B "
-                "--kv-cache-dtype fp8");
+                "--kv-cache-dtype fp8 -q fp8");
     put_process(12, 11, "VLLM::EngineCore");
     put_process(13, 12, "VLLM::Worker_TP1");
     put_socket(11, 8000);
-    put_process(20, 1, "python3 -m sglang.launch_server --model-path=/models/x --host 10.0.0.10");
+    put_process(20, 1,
+                "python3 -m sglang.launch_server --model-path=/models/x --host 10.0.0.10 "
+                "--quantization=awq");
     put_process(21, 20, "sglang::scheduler_TP0");
     put_socket(20, 30000);
-    put_process(30, 1, "text-generation-launcher --model-id tiiuae/falcon-7b");
+    put_process(30, 1,
+                "text-generation-launcher --model-id tiiuae/falcon-7b --quantize bitsandbytes");
     put_process(31, 30, "/opt/python /opt/conda/bin/text-generation-server serve");
     put_process(32, 30, "text-generation-router --port 3000");
     put_socket(32, 3000);
@@ -97,13 +100,16 @@ static void finds_each_engine_from_the_process_that_holds_the_gpu(void **state)
     assert_int_equal(servers[0].engine, SERVER_VLLM);
     assert_int_equal(servers[0].pid, 11);
     assert_int_equal(servers[0].port, 8000);
-    assert_true(servers[0].reachable && !servers[0].ipv6 && servers[0].kv_in_8_bits);
+    assert_true(servers[0].reachable && !servers[0].ipv6);
+    assert_true(servers[0].kv_bits == 8 && servers[0].weight_bits == 8 && servers[0].fp8_products);
     assert_string_equal(servers[0].model, "meta-llama/Llama-3.1-8B");
     assert_int_equal(servers[1].engine, SERVER_SGLANG);
     assert_string_equal(servers[1].model, "/models/x");
+    assert_true(servers[1].kv_bits == 0 && servers[1].weight_bits == 0); /* as on the disk */
     assert_false(servers[1].reachable);
     assert_non_null(strstr(servers[1].silence, "not loopback"));
     assert_int_equal(servers[2].engine, SERVER_TGI);
+    assert_true(servers[2].weight_bits == 8 && !servers[2].fp8_products);
     assert_true(servers[2].reachable && servers[2].ipv6); /* by its child, the router */
     assert_int_equal(servers[3].engine, SERVER_OLLAMA);
     assert_int_equal(servers[3].port, 11434);                 /* not the runner's */
@@ -115,7 +121,7 @@ static void finds_each_engine_from_the_process_that_holds_the_gpu(void **state)
     assert_non_null(strstr(servers[4].silence, "does not listen on port 8081"));
     assert_int_equal(servers[5].pid, 91); /* of a router the server of the model */
     assert_int_equal(servers[5].port, 9001);
-    assert_true(servers[5].kv_in_8_bits);
+    assert_true(servers[5].kv_bits == 8.5);
 }
 
 static void asks_nobody_who_merely_has_the_port(void **state)

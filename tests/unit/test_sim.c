@@ -103,6 +103,25 @@ static void holds_values_and_gives_means_of_intervals(void **state)
     counter_close(counter);
 }
 
+static void counts_rest_in_a_mean(void **state)
+{
+    (void)state;
+    struct counter *counter =
+        open_text(DEVICE "at 0\ngpu 0 l2_active_ratio=absent:counters_idle\n"
+                         "gpu 0 effective_clock_hertz=absent:counters_idle\n"
+                         "at 1\ngpu 0 l2_active_ratio=0.8 effective_clock_hertz=1e9\n"
+                         "at 2\ngpu 0 l2_active_ratio=absent:counters_resting\n"
+                         "at 3\ngpu 0 l2_active_ratio=absent:counters_idle\nend 6\n");
+    struct frame frame = collect(counter, 4);
+    assert_float_equal(value(&frame, 0, METRIC_L2_ACTIVE), 0.8 / 3, 1e-6);
+    assert_float_equal(value(&frame, 0, METRIC_EFFECTIVE_CLOCK), 1e9, 0);
+    frame_free(&frame);
+    frame = collect(counter, 6);
+    assert_int_equal(frame.readings[0].sample.absent[METRIC_L2_ACTIVE], ABSENT_COUNTERS_IDLE);
+    frame_free(&frame);
+    counter_close(counter);
+}
+
 static void draws_ramps(void **state)
 {
     (void)state;
@@ -261,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_devices_with_their_fields),
         cmocka_unit_test(holds_values_and_gives_means_of_intervals),
+        cmocka_unit_test(counts_rest_in_a_mean),
         cmocka_unit_test(draws_ramps),
         cmocka_unit_test(loses_devices),
         cmocka_unit_test(follows_processes),

@@ -95,7 +95,8 @@ int cupti_child_start(struct cupti_child *ret, const char *program,
     make_arguments(&arguments, config);
     if (pipe2(wishes, O_CLOEXEC) < 0)
         return -errno;
-    if (pipe2(reports, O_CLOEXEC) < 0) {
+    /* For the helper too: it must not wait for a parent that does not read. */
+    if (pipe2(reports, O_CLOEXEC | O_NONBLOCK) < 0) {
         int r = -errno;
         close_pair(wishes);
         return r;
@@ -111,7 +112,6 @@ int cupti_child_start(struct cupti_child *ret, const char *program,
     close(wishes[0]);
     close(reports[1]);
     fcntl(wishes[1], F_SETFL, O_NONBLOCK);
-    fcntl(reports[0], F_SETFL, O_NONBLOCK);
     *ret = (struct cupti_child){.pid = pid, .wishes = wishes[1], .reports = reports[0]};
     return 0;
 }

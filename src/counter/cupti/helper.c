@@ -33,6 +33,7 @@ struct helper {
     struct cuda cuda;
     struct helper_device *devices;
     double released_until; /* monotonic; 0: not released */
+    bool unheard;          /* the pipe is full: the parent is stopped, or busy */
     bool ended;
 };
 
@@ -86,9 +87,10 @@ int cupti_helper_parse(struct cupti_helper_config *ret, int argc, char **argv)
 
 static void send_report(struct helper *helper, const struct cupti_report *report)
 {
-    ssize_t written = write(helper->out, report, sizeof(*report));
-    if (written != (ssize_t)sizeof(*report) && errno != EINTR)
-        helper->ended = true;
+    if (write(helper->out, report, sizeof(*report)) == (ssize_t)sizeof(*report))
+        return;
+    helper->unheard |= errno == EAGAIN;
+    helper->ended |= errno != EAGAIN && errno != EINTR;
 }
 
 static void send_state(struct helper *helper, enum cupti_state state, const char *text)
@@ -175,15 +177,21 @@ static int catch_signals(struct helper *helper)
     return helper->signals < 0 ? -errno : 0;
 }
 
-static void release(struct helper *helper, int seconds)
+/* They are due as soon as this is over. */
+static void rest_devices(struct helper *helper)
 {
     for (size_t i = 0; i < helper->config->device_count; i++) {
         busy_device = (sig_atomic_t)i;
         watch(helper, true);
         helper_device_rest(&helper->devices[i]);
-        helper->devices[i].due = 0; /* when that time is over */
+        helper->devices[i].due = 0;
     }
     watch(helper, false);
+}
+
+static void release(struct helper *helper, int seconds)
+{
+    rest_devices(helper);
     helper->released_until = clock_monotonic() + (seconds > 0 ? seconds : RELEASE_SECONDS);
     send_state(helper, CUPTI_RELEASED, "");
 }
@@ -219,23 +227,34 @@ static double next_due(const struct helper *helper)
     return due > helper->released_until ? due : helper->released_until;
 }
 
+/* The parent reads again; what it missed it is told if it still holds. */
+static void speak_again(struct helper *helper)
+{
+    helper->unheard = false;
+    if (clock_monotonic() < helper->released_until)
+        send_state(helper, CUPTI_RELEASED, "");
+}
+
 static void wait_for_something(struct helper *helper)
 {
-    double wait = next_due(helper) - clock_monotonic();
+    double wait = helper->unheard ? LONGEST_WAIT : next_due(helper) - clock_monotonic();
     struct timespec timeout = clock_timespec(fmin(fmax(wait, 0), LONGEST_WAIT));
     struct pollfd fds[] = {{.fd = helper->in, .events = POLLIN},
-                           {.fd = helper->signals, .events = POLLIN}};
+                           {.fd = helper->signals, .events = POLLIN},
+                           {.fd = helper->unheard ? helper->out : -1, .events = POLLOUT}};
     if (ppoll(fds, ARRAY_SIZE(fds), &timeout, NULL) <= 0)
         return;
     if (fds[1].revents)
         read_signals(helper);
     if (fds[0].revents)
         read_wishes(helper);
+    if (fds[2].revents)
+        speak_again(helper);
 }
 
 static void step_devices(struct helper *helper)
 {
-    if (clock_monotonic() < helper->released_until)
+    if (helper->unheard || clock_monotonic() < helper->released_until)
         return;
     for (size_t i = 0; i < helper->config->device_count && !helper->ended; i++) {
         struct helper_device *device = &helper->devices[i];
@@ -249,6 +268,8 @@ static void step_devices(struct helper *helper)
         if (news)
             send_report(helper, &report);
     }
+    if (helper->unheard)
+        rest_devices(helper);
 }
 
 static void close_all(struct helper *helper)
