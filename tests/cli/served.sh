@@ -78,6 +78,11 @@ expect_exit 2 "a model that is not there, on a host without a GPU" \
     env ROOFTOP_NVML=/not/there "$ROOFTOP" served --config none.json
 expect_text err '^rooftop served: --config: none\.json: No such file' "is what is said"
 expect_exit 2 "no request at once" "$ROOFTOP" served --source "replay:$recording" --batch 0
+for load in '--batch 0.5' '--context 1e300' '--prompt 2e9' '--share 0'; do
+    expect_exit 2 "a load that cannot be: $load" \
+        "$ROOFTOP" served --source "replay:$recording" --config "$models/llama-3.1-8b.json" $load
+    expect_text err "^rooftop served: ${load% *}: .*from 1 to" "is named"
+done
 expect_exit 2 "a file that is not there" "$ROOFTOP" served --source "replay:$recording" --config none.gguf
 expect_text err 'none\.gguf: No such file' "is named"
 expect_exit 0 "a long prompt" "$ROOFTOP" served --source "replay:$recording" \
