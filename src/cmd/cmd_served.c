@@ -137,9 +137,10 @@ static void adopt_load(struct served_case *found, const struct settings *setting
     found->prompt = chosen(settings->prompt, found->state.prompt);
     if (!(found->prompt > 0))
         found->prompt = found->context;
-    found->parallel = settings->gpus != NOT_GIVEN ? (double)settings->gpus
-                      : found->gpu_count > 0      ? (double)found->gpu_count
-                                                  : 1;
+    found->copies = found->server ? found->server->copies : 1;
+    found->parallel = settings->gpus != NOT_GIVEN
+                          ? (double)settings->gpus
+                          : fmax((double)found->gpu_count / found->copies, 1);
 }
 
 static int read_config(const struct command *command, const struct settings *settings,

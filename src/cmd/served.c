@@ -18,15 +18,23 @@ static bool knows_prefill(const struct served_case *found)
     return found->has_model && found->has_rates && found->prompt > 0 && !found->shapeless;
 }
 
+/* Requests are spread over the copies; each takes as long as the one alone would. */
 static struct served_step decode(const struct served_case *found)
 {
     double context = found->shapeless ? 0 : found->context;
-    return served_decode(&found->model, found->batch, context, found->parallel, &found->rates);
+    double busy = fmin(found->copies, fmax(found->batch, 1));
+    struct served_step step =
+        served_decode(&found->model, found->batch / busy, context, found->parallel, &found->rates);
+    step.tokens_per_second *= busy;
+    return step;
 }
 
 static struct served_step prefill(const struct served_case *found)
 {
-    return served_prefill(&found->model, 1, found->prompt, found->parallel, &found->rates);
+    struct served_step step =
+        served_prefill(&found->model, 1, found->prompt, found->parallel, &found->rates);
+    step.tokens_per_second *= found->copies;
+    return step;
 }
 
 static void put_gpus(const struct served_case *found, struct strbuf *out)

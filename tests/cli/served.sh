@@ -57,6 +57,20 @@ expect_text out '^  now      Compute 54 %, Memory 38 %$' "and what is done now i
 "$jsoncheck" servers.0.gpus servers.0.compute_sol_ratio servers.0.memory_sol_ratio <json >values
 echo '[0,1] 0.54 0.375' >expected
 expect_same values expected "in JSON, too"
+"$ROOFTOP" served --source nvml --interval 0.1 --share 1 --batch 16 --format json |
+    "$jsoncheck" servers.0.decode.weight_bytes servers.0.decode.tokens_per_second >alone
+kill "$server"
+wait "$server" 2>/dev/null
+rm answers/ready
+./vllm serve "$PWD/model" --answers answers --data-parallel-size 2 &
+server=$!
+await [ -e answers/ready ]
+sed -i "s/compute .*:/compute $server:/" script
+"$ROOFTOP" served --source nvml --interval 0.1 --format json |
+    "$jsoncheck" servers.0.decode.weight_bytes servers.0.decode.tokens_per_second >values
+awk 'NR == FNR { bytes = $1; rate = $2; next } { print $1 / bytes, $2 / rate }' alone values >found
+echo '1 2' >expected
+expect_same found expected "two copies of the model read all of its weights each, for half of the requests"
 printf 'gpu h200\nprocesses compute %d:1000000\n' "$server" >script
 
 echo 'vllm:num_requests_running{engine="0' >answers/metrics
