@@ -215,6 +215,20 @@ expect_exit 0 "shipped ceilings" "$ROOFTOP" ceilings --source sim:gpus.sim
 expect_text out '^tensor_bf16 .* measured on one H200' "they are marked"
 expect_text out "^Not measured on this GPU yet: run 'rooftop calibrate'" "and the way to better ones is told"
 
+cat >mig.sim <<'END'
+device uuid=GPU-M name="NVIDIA H200" mig_enabled=1
+device uuid=MIG-M name="NVIDIA H200 MIG 1g.18gb" parent_index=0 gpu_instance_id=1
+at 0
+end 1
+END
+expect_exit 0 "a GPU with MIG that was not measured" "$ROOFTOP" ceilings --check --source sim:mig.sim
+printf '%s\n' "GPU 0 was not measured: it is divided into MIG instances, and only whole GPUs are." \
+    "Nothing that was measured has become slower." >expected
+expect_same out expected "is not sent to calibrate, nor is its instance"
+expect_exit 0 "the list of them" "$ROOFTOP" ceilings --source sim:mig.sim
+[ "$(grep -c "^Not measured: only whole GPUs are, and MIG is on\.$" out)" -eq 2 ]
+result $? "says the same of both"
+
 # A sick GPU among eight, and one of another kind.
 printf 'device uuid=GPU-%s name=X\n' 0 1 2 3 4 5 6 7 >gpus.sim
 printf 'device uuid=GPU-Y name=Y\nat 0\nend 1\n' >>gpus.sim
@@ -229,6 +243,9 @@ measured 40e12
 expect_exit 1 "a check of eight GPUs, one slow" "$ROOFTOP" ceilings --check --source sim:gpus.sim
 echo 'slower: fp32 of GPU 5 is 20 % below the other GPUs of this kind here, 50.0 TFLOP/s' >expected
 expect_same out expected "that one is named, and no other"
+expect_exit 1 "a check of that one alone" "$ROOFTOP" ceilings --check --source sim:gpus.sim --gpu 5
+expect_same out expected "holds it against all that are here"
+expect_exit 0 "a check of another" "$ROOFTOP" ceilings --check --source sim:gpus.sim --gpu 4
 expect_exit 0 "the list of them" "$ROOFTOP" ceilings --source sim:gpus.sim
 grep '^slower' out >found
 expect_same found expected "it says the same below that GPU"
