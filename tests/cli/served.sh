@@ -70,6 +70,8 @@ sed -i "s/compute .*:/compute $server:/" script
     "$jsoncheck" servers.0.decode.weight_bytes servers.0.decode.tokens_per_second >values
 awk 'NR == FNR { bytes = $1; rate = $2; next } { print $1 / bytes, $2 / rate }' alone values >found
 echo '1 2' >expected
+"$ROOFTOP" served --source nvml --interval 0.1 --no-probe >out
+expect_text out ' 128 KiB of KV cache a token, 2 copies$' "copies of the model are told"
 expect_same found expected "two copies of the model read all of its weights each, for half of the requests"
 printf 'gpu h200\nprocesses compute %d:1000000\n' "$server" >script
 
@@ -102,6 +104,9 @@ expect_text err 'none\.gguf: No such file' "is named"
 expect_exit 0 "a long prompt" "$ROOFTOP" served --source "replay:$recording" \
     --config "$models/llama-3.1-8b.json" --prompt 200000
 expect_text out "^  prefill  .*; the context stops it: attention's arithmetic$" "is not held up by its KV cache, though that is large"
+expect_exit 0 "weights of four bits" "$ROOFTOP" served --source "replay:$recording" \
+    --config "$models/llama-3.1-8b-awq-int4.json" --batch 8 --context 100
+expect_text out ' 128 KiB of KV cache a token, weights of 4\.16 bits$' "are told"
 expect_exit 0 "a GGUF file" "$ROOFTOP" served --source "replay:$recording" \
     --config "$SOURCE_ROOT/tests/fuzz/corpus/gguf/llama.gguf" --batch 8 --context 100
 expect_text out 'gguf, 0\.1 million parameters' "is read like a config.json"
