@@ -36,10 +36,18 @@ struct row {
     double neighbours[CEILING_COUNT];         /* median of other GPUs of this kind, or NAN */
 };
 
+/* A product that goes by mma.sync, for want of the library, says nothing of one that does not. */
+static bool are_alike(const struct ceiling_value *a, const struct ceiling_value *b)
+{
+    return !strstr(a->how, "mma.sync") == !strstr(b->how, "mma.sync");
+}
+
 static void take_best(void *context, enum ceiling ceiling, const struct ceiling_value *value)
 {
-    struct ceiling_value *best = &((struct row *)context)->best[ceiling];
-    if (best->origin == CEILING_UNKNOWN || value->value > best->value)
+    struct row *row = context;
+    struct ceiling_value *best = &row->best[ceiling];
+    if (are_alike(value, &row->found.of[ceiling]) &&
+        (best->origin == CEILING_UNKNOWN || value->value > best->value))
         *best = *value;
 }
 
@@ -59,6 +67,7 @@ static void find_neighbours(struct row *rows, size_t count, struct row *row, dou
         row->neighbours[i] = NAN;
         for (size_t k = 0; k < count; k++)
             if (&rows[k] != row && rows[k].found.of[i].origin == CEILING_MEASURED &&
+                are_alike(&rows[k].found.of[i], &row->found.of[i]) &&
                 strcmp(rows[k].device->text[DEVICE_NAME], row->device->text[DEVICE_NAME]) == 0)
                 values[found++] = rows[k].found.of[i].value;
         if (found > 0)
@@ -93,10 +102,13 @@ static double best_of(const struct row *row, enum ceiling ceiling)
     return best->origin == CEILING_MEASURED ? best->value : NAN;
 }
 
+/* How fast launches are is a matter of the host, and that of the shipped ones was another. */
 static double shipped_of(const struct row *row, enum ceiling ceiling)
 {
     const struct ceiling_value *shipped = &row->shipped.of[ceiling];
-    return shipped->origin == CEILING_SHIPPED ? shipped->value : NAN;
+    bool comparable = shipped->origin == CEILING_SHIPPED && ceiling != CEILING_LAUNCH_RATE &&
+                      are_alike(shipped, &row->found.of[ceiling]);
+    return comparable ? shipped->value : NAN;
 }
 
 /* Returns how many there are. */

@@ -257,6 +257,20 @@ sqlite3 "$store" 'UPDATE ceiling SET spread = 0.25'
 expect_exit 0 "one whose repeats differ by more" "$ROOFTOP" ceilings --check --source sim:gpus.sim
 measured 49e12
 sqlite3 "$store" "DELETE FROM ceiling WHERE uuid = 'GPU-3'"
+# Without the library a product goes by mma.sync, at two thirds; and how fast launches are is the host's matter.
+printf 'device uuid=GPU-H name="NVIDIA H200"\nat 0\nend 1\n' >h200.sim
+sqlite3 "$store" "INSERT INTO ceiling(uuid, kind, time, value, how) VALUES
+    ('GPU-H', 'tensor_bf16', 1.7e9, 700e12, 'cuBLASLt 13.1'), ('GPU-H', 'launch_rate', 1.7e9, 1e5, 'own kernel'),
+    ('GPU-H', 'tensor_bf16', 1.8e9, 450e12, 'own kernel, mma.sync (about 2/3 of this chip''s rate)')"
+expect_exit 0 "a GPU that was measured without cuBLASLt, beside a slow processor" \
+    "$ROOFTOP" ceilings --check --source sim:h200.sim
+echo 'Nothing that was measured has become slower.' >expected
+expect_same out expected "is not taken for a slow one"
+sqlite3 "$store" "INSERT INTO ceiling(uuid, kind, time, value, how) VALUES
+    ('GPU-H', 'tensor_bf16', 1.9e9, 400e12, 'cuBLASLt 13.1'), ('GPU-H', 'launch_rate', 1.9e9, 5e4, 'own kernel')"
+expect_exit 1 "slower with the library, and than it launched itself" "$ROOFTOP" ceilings --check --source sim:h200.sim
+[ "$(grep -c '^slower: tensor_bf16' out) $(grep -c '^slower: launch_rate' out)" = '2 1' ]
+result $? "is"
 expect_exit 0 "a check of healthy ones" "$ROOFTOP" ceilings --check --source sim:gpus.sim
 printf '%s\n' "GPU 3 was not measured yet: run 'rooftop calibrate'." "Nothing that was measured has become slower." >expected
 expect_same out expected "names those that were not measured"
