@@ -250,7 +250,8 @@ static int prepare_copies(struct work *work, int (*step)(struct work *, char *, 
 static int prepare_send(struct work *work, char *why, size_t why_size)
 {
     if (!work->gpu->peer_memory) {
-        snprintf(why, why_size, "there is no second GPU with NVLink that is free among those chosen");
+        snprintf(why, why_size,
+                 "there is no second GPU with NVLink that is free among those chosen");
         return -ENOTSUP;
     }
     work->step = step_send;

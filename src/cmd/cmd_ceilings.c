@@ -36,10 +36,18 @@ struct row {
     double neighbours[CEILING_COUNT];         /* median of other GPUs of this kind, or NAN */
 };
 
+/* A product that goes by mma.sync, for want of the library, says nothing of one that does not. */
+static bool are_alike(const struct ceiling_value *a, const struct ceiling_value *b)
+{
+    return !strstr(a->how, "mma.sync") == !strstr(b->how, "mma.sync");
+}
+
 static void take_best(void *context, enum ceiling ceiling, const struct ceiling_value *value)
 {
-    struct ceiling_value *best = &((struct row *)context)->best[ceiling];
-    if (best->origin == CEILING_UNKNOWN || value->value > best->value)
+    struct row *row = context;
+    struct ceiling_value *best = &row->best[ceiling];
+    if (are_alike(value, &row->found.of[ceiling]) &&
+        (best->origin == CEILING_UNKNOWN || value->value > best->value))
         *best = *value;
 }
 
@@ -59,6 +67,7 @@ static void find_neighbours(struct row *rows, size_t count, struct row *row, dou
         row->neighbours[i] = NAN;
         for (size_t k = 0; k < count; k++)
             if (&rows[k] != row && rows[k].found.of[i].origin == CEILING_MEASURED &&
+                are_alike(&rows[k].found.of[i], &row->found.of[i]) &&
                 strcmp(rows[k].device->text[DEVICE_NAME], row->device->text[DEVICE_NAME]) == 0)
                 values[found++] = rows[k].found.of[i].value;
         if (found > 0)
@@ -93,10 +102,13 @@ static double best_of(const struct row *row, enum ceiling ceiling)
     return best->origin == CEILING_MEASURED ? best->value : NAN;
 }
 
+/* How fast launches are is a matter of the host, and that of the shipped ones was another. */
 static double shipped_of(const struct row *row, enum ceiling ceiling)
 {
     const struct ceiling_value *shipped = &row->shipped.of[ceiling];
-    return shipped->origin == CEILING_SHIPPED ? shipped->value : NAN;
+    bool comparable = shipped->origin == CEILING_SHIPPED && ceiling != CEILING_LAUNCH_RATE &&
+                      are_alike(shipped, &row->found.of[ceiling]);
+    return comparable ? shipped->value : NAN;
 }
 
 /* Returns how many there are. */
@@ -129,28 +141,41 @@ static bool was_calibrated(const struct row *row)
     return false;
 }
 
-static void put_text(const struct row *rows, size_t count, struct strbuf *out)
+static bool is_divided(const struct device *device)
+{
+    return device_number(device, DEVICE_MIG_ENABLED, 0) > 0;
+}
+
+static void put_text(const struct row *const *rows, size_t count, struct strbuf *out)
 {
     for (size_t i = 0; i < count; i++) {
+        const struct device *device = rows[i]->device;
         if (i > 0)
             strbuf_putc(out, '\n');
-        ceiling_table_title(rows[i].device, out);
-        ceiling_table_put(rows[i].device, &rows[i].found, out);
-        put_findings(&rows[i], out);
-        if (!was_calibrated(&rows[i]))
-            strbuf_puts(out, "Not measured on this GPU yet: run 'rooftop calibrate'.\n");
+        ceiling_table_title(device, out);
+        ceiling_table_put(device, &rows[i]->found, out);
+        put_findings(rows[i], out);
+        if (was_calibrated(rows[i]))
+            continue;
+        strbuf_puts(out, device_is_mig(device) || is_divided(device)
+                             ? "Not measured: only whole GPUs are, and MIG is on.\n"
+                             : "Not measured on this GPU yet: run 'rooftop calibrate'.\n");
     }
 }
 
 /* Returns how many findings there are. */
-static size_t put_check(const struct row *rows, size_t count, struct strbuf *out)
+static size_t put_check(const struct row *const *rows, size_t count, struct strbuf *out)
 {
     size_t findings = 0;
     for (size_t i = 0; i < count; i++) {
-        findings += put_findings(&rows[i], out);
-        if (!was_calibrated(&rows[i]))
-            strbuf_printf(out, "GPU %u was not measured yet: run 'rooftop calibrate'.\n",
-                          rows[i].device->index);
+        const struct device *device = rows[i]->device;
+        findings += put_findings(rows[i], out);
+        if (was_calibrated(rows[i]) || device_is_mig(device))
+            continue;
+        strbuf_printf(out, "GPU %u was not measured%s\n", device->index,
+                      is_divided(device)
+                          ? ": it is divided into MIG instances, and only whole GPUs are."
+                          : " yet: run 'rooftop calibrate'.");
     }
     if (findings == 0)
         strbuf_puts(out, "Nothing that was measured has become slower.\n");
@@ -184,7 +209,7 @@ static void put_json_ceiling(const struct row *row, enum ceiling ceiling, struct
     json_object_end(json);
 }
 
-static void put_json(const struct row *rows, size_t count, struct strbuf *out)
+static void put_json(const struct row *const *rows, size_t count, struct strbuf *out)
 {
     struct json json = json_start(out);
     json_object_begin(&json);
@@ -193,16 +218,16 @@ static void put_json(const struct row *rows, size_t count, struct strbuf *out)
     for (size_t i = 0; i < count; i++) {
         json_object_begin(&json);
         json_key(&json, "index");
-        json_add_integer(&json, rows[i].device->index);
+        json_add_integer(&json, rows[i]->device->index);
         json_key(&json, "uuid");
-        json_add_text_or_null(&json, rows[i].device->text[DEVICE_UUID]);
+        json_add_text_or_null(&json, rows[i]->device->text[DEVICE_UUID]);
         json_key(&json, "name");
-        json_add_text_or_null(&json, rows[i].device->text[DEVICE_NAME]);
+        json_add_text_or_null(&json, rows[i]->device->text[DEVICE_NAME]);
         json_key(&json, "ceilings");
         json_array_begin(&json);
         for (size_t k = 0; k < CEILING_COUNT; k++)
-            if (rows[i].found.of[k].origin != CEILING_UNKNOWN)
-                put_json_ceiling(&rows[i], (enum ceiling)k, &json);
+            if (rows[i]->found.of[k].origin != CEILING_UNKNOWN)
+                put_json_ceiling(rows[i], (enum ceiling)k, &json);
         json_array_end(&json);
         json_object_end(&json);
     }
@@ -211,17 +236,23 @@ static void put_json(const struct row *rows, size_t count, struct strbuf *out)
     strbuf_putc(out, '\n');
 }
 
-static int show(const struct command *command, const struct settings *settings,
-                const struct monitor *monitor, struct row *rows, double *values)
+/* All GPUs that are here count as neighbours, also those that are not chosen. */
+static int read_rows(const struct counter *counter, struct row *rows, double *values, char *why,
+                     size_t why_size)
 {
-    size_t count = monitor_count(monitor);
-    for (size_t i = 0; i < count; i++) {
-        char why[512];
-        if (read_row(&rows[i], monitor_device(monitor, i), why, sizeof(why)) < 0)
-            return run_error(command, "%s", why);
+    for (size_t i = 0; i < counter->device_count; i++) {
+        int r = read_row(&rows[i], &counter->devices[i], why, why_size);
+        if (r < 0)
+            return r;
     }
-    for (size_t i = 0; i < count; i++)
-        find_neighbours(rows, count, &rows[i], values);
+    for (size_t i = 0; i < counter->device_count; i++)
+        find_neighbours(rows, counter->device_count, &rows[i], values);
+    return 0;
+}
+
+static int print(const struct command *command, const struct settings *settings,
+                 const struct row *const *rows, size_t count)
+{
     struct strbuf check = {0}, out = {0};
     size_t findings = put_check(rows, count, &check);
     if (settings->format[0] == 'j')
@@ -234,6 +265,23 @@ static int show(const struct command *command, const struct settings *settings,
     return code == EXIT_DONE && settings->check && findings > 0 ? EXIT_FAILED : code;
 }
 
+static int show(const struct command *command, const struct settings *settings,
+                const struct monitor *monitor)
+{
+    const struct counter *counter = monitor_counter(monitor);
+    CLEANUP_FREE struct row *rows = calloc(counter->device_count + 1, sizeof(*rows));
+    CLEANUP_FREE double *values = calloc(counter->device_count + 1, sizeof(*values));
+    CLEANUP_FREE const struct row **chosen = calloc(counter->device_count + 1, sizeof(*chosen));
+    char why[512];
+    if (!rows || !values || !chosen)
+        return run_error(command, "out of memory");
+    if (read_rows(counter, rows, values, why, sizeof(why)) < 0)
+        return run_error(command, "%s", why);
+    for (size_t i = 0; i < monitor_count(monitor); i++)
+        chosen[i] = &rows[monitor_device(monitor, i) - counter->devices];
+    return print(command, settings, chosen, monitor_count(monitor));
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct settings settings = {.format = "text"};
@@ -244,13 +292,7 @@ static int run(const struct command *command, int argc, char **argv)
     int code = watch_open(command, &settings.watch, 0, &monitor);
     if (code != EXIT_DONE)
         return code;
-    size_t count = monitor_count(monitor);
-    struct row *rows = calloc(count + 1, sizeof(*rows));
-    double *values = calloc(count + 1, sizeof(*values));
-    code = rows && values ? show(command, &settings, monitor, rows, values)
-                          : run_error(command, "out of memory");
-    free(values);
-    free(rows);
+    code = show(command, &settings, monitor);
     monitor_close(monitor);
     return code;
 }

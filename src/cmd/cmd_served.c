@@ -11,7 +11,8 @@
 #include "jobs/model.h"
 #include "monitor/ceilings.h"
 
-enum { MOST_SERVERS = 32, MOST_PIDS = 1024, LIVE_FRAMES = 3 };
+enum { MOST_SERVERS = 32, MOST_PIDS = 1024, LIVE_FRAMES = 3, MOST_GPUS = 100000 };
+static const uint64_t NOT_GIVEN = UINT64_MAX;
 static const double USUAL_INTERVAL = 0.2;
 /* Between two looks at a server's count of tokens. */
 static const double USUAL_PAUSE = 1;
@@ -136,9 +137,10 @@ static void adopt_load(struct served_case *found, const struct settings *setting
     found->prompt = chosen(settings->prompt, found->state.prompt);
     if (!(found->prompt > 0))
         found->prompt = found->context;
-    found->parallel = settings->gpus > 0     ? (double)settings->gpus
-                      : found->gpu_count > 0 ? (double)found->gpu_count
-                                             : 1;
+    found->copies = found->server ? found->server->copies : 1;
+    found->parallel = settings->gpus != NOT_GIVEN
+                          ? (double)settings->gpus
+                          : fmax((double)found->gpu_count / found->copies, 1);
 }
 
 static int read_config(const struct command *command, const struct settings *settings,
@@ -314,14 +316,37 @@ static int show(const struct command *command, const struct settings *settings,
     return print(command, settings, cases, count);
 }
 
+/* Numbers beyond these would leave what can be reckoned with. */
+static int check_load(const struct command *command, const struct settings *settings)
+{
+    static const double most = 1e9;
+    const struct {
+        const char *name;
+        double value;
+    } loads[] = {
+        {"--batch", settings->batch},
+        {"--context", settings->context},
+        {"--prompt", settings->prompt},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(loads); i++)
+        if (!isnan(loads[i].value) && !(loads[i].value >= 1 && loads[i].value <= most))
+            return usage_error(command, "%s: %g: it is from 1 to %g", loads[i].name, loads[i].value,
+                               most);
+    if (settings->gpus != NOT_GIVEN && (settings->gpus < 1 || settings->gpus > MOST_GPUS))
+        return usage_error(command, "--share: it is from 1 to %d", MOST_GPUS);
+    return EXIT_DONE;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct settings settings = {.format = "text", .batch = NAN, .context = NAN, .prompt = NAN};
+    struct settings settings = {
+        .format = "text", .gpus = NOT_GIVEN, .batch = NAN, .context = NAN, .prompt = NAN};
     int result = options_parse_all(command, argc, argv, &settings);
     if (result != OPTIONS_GO)
         return result;
-    if (settings.batch <= 0 || settings.context <= 0 || settings.prompt <= 0)
-        return usage_error(command, "--batch, --context and --prompt are above 0");
+    result = check_load(command, &settings);
+    if (result != EXIT_DONE)
+        return result;
     struct served_case config;
     int code = settings.config ? read_config(command, &settings, &config) : EXIT_DONE;
     if (code != EXIT_DONE)

@@ -36,6 +36,7 @@ static const struct option_row options[] = {
 
 struct collection {
     struct view_falls view;
+    double seconds; /* so far: the wall clock may be set meanwhile */
     struct fall *falls;
     struct view_fall *rows;
 };
@@ -57,6 +58,7 @@ static int make_rows(struct collection *collection, const struct monitor *monito
 static void add_frame(struct collection *collection, const struct monitor *monitor)
 {
     double interval = monitor_interval(monitor);
+    collection->seconds += interval;
     collection->view.end = monitor_time(monitor);
     if (collection->view.begin == 0)
         collection->view.begin = collection->view.end - interval;
@@ -98,7 +100,8 @@ static int collect(const struct command *command, const struct settings *setting
         if (end > 0 && monitor_time(monitor) > end + 1e-6)
             return EXIT_DONE;
         add_frame(collection, monitor);
-        if (length > 0 && collection->view.end - collection->view.begin >= length - 1e-6)
+        double seen = live ? collection->seconds : collection->view.end - collection->view.begin;
+        if (length > 0 && seen >= length - 1e-6)
             return EXIT_DONE;
     }
 }

@@ -18,15 +18,23 @@ static bool knows_prefill(const struct served_case *found)
     return found->has_model && found->has_rates && found->prompt > 0 && !found->shapeless;
 }
 
+/* Requests are spread over the copies; each takes as long as the one alone would. */
 static struct served_step decode(const struct served_case *found)
 {
     double context = found->shapeless ? 0 : found->context;
-    return served_decode(&found->model, found->batch, context, found->parallel, &found->rates);
+    double busy = fmin(found->copies, fmax(found->batch, 1));
+    struct served_step step =
+        served_decode(&found->model, found->batch / busy, context, found->parallel, &found->rates);
+    step.tokens_per_second *= busy;
+    return step;
 }
 
 static struct served_step prefill(const struct served_case *found)
 {
-    return served_prefill(&found->model, 1, found->prompt, found->parallel, &found->rates);
+    struct served_step step =
+        served_prefill(&found->model, 1, found->prompt, found->parallel, &found->rates);
+    step.tokens_per_second *= found->copies;
+    return step;
 }
 
 static void put_gpus(const struct served_case *found, struct strbuf *out)
@@ -40,6 +48,12 @@ static void put_parameters(double parameters, struct strbuf *out)
 {
     bool large = parameters >= 0.05e9;
     strbuf_printf(out, "%.1f %s", parameters / (large ? 1e9 : 1e6), large ? "billion" : "million");
+}
+
+/* Of most of them: scales and the rest of a GGUF file are in it. */
+static double weight_bits(const struct served_model *model)
+{
+    return 8 * (model->experts > 0 ? model->bytes_expert : model->bytes_dense);
 }
 
 static void put_model(const struct served_case *found, struct strbuf *out)
@@ -63,6 +77,10 @@ static void put_model(const struct served_case *found, struct strbuf *out)
     }
     if (!found->shapeless)
         strbuf_printf(out, ", %.0f KiB of KV cache a token", served_kv_bytes(model) / 1024);
+    if (fabs(weight_bits(model) - 16) > 0.5)
+        strbuf_printf(out, ", weights of %.3g bits", weight_bits(model));
+    if (found->copies > 1)
+        strbuf_printf(out, ", %.0f copies", found->copies);
     strbuf_putc(out, '\n');
 }
 
@@ -227,6 +245,8 @@ static void add_case(const struct served_case *found, struct json *json)
     add_number(json, "parameters", found->has_model ? served_parameters(&found->model) : NAN);
     add_number(json, "active_parameters",
                found->has_model ? served_active_parameters(&found->model) : NAN);
+    add_number(json, "weight_bits", found->has_model ? weight_bits(&found->model) : NAN);
+    add_number(json, "copies", found->copies);
     add_text(json, "model_reason", found->has_model ? "" : found->no_model);
     add_number(json, "requests_running", found->batch);
     add_number(json, "requests_waiting", found->state.waiting);

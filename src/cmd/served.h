@@ -20,7 +20,8 @@ struct served_case {
 
     size_t gpu_count;
     unsigned gpus[SERVED_GPUS];     /* indices, the first ones */
-    double parallel;                /* GPUs that share the model */
+    double parallel;                /* GPUs that share a copy of the model */
+    double copies;                  /* that there are */
     double compute_sol, memory_sol; /* now, the mean of these GPUs; NAN where one's is not known */
 
     bool has_rates;

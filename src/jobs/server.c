@@ -223,6 +223,28 @@ static void find_quantization(enum server_engine engine, const struct command *c
     ret->fp8_products = strstr(way, "fp8");
 }
 
+static bool has_flag(const struct command *command, const char *name)
+{
+    const char *argument = NULL;
+    while ((argument = next_argument(command, argument)))
+        if (strcmp(argument, name) == 0)
+            return true;
+    return false;
+}
+
+/* Data parallelism. With these flags the copies share what is large: experts, or all matrices. */
+static double count_copies(enum server_engine engine, const struct command *command)
+{
+    static const char *const options[] = {"--data-parallel-size", "-dp", "--dp-size", "--dp", NULL};
+    uint64_t copies;
+    bool shared =
+        has_flag(command, "--enable-expert-parallel") || has_flag(command, "--enable-dp-attention");
+    if (shared || (engine != SERVER_VLLM && engine != SERVER_SGLANG) ||
+        parse_unsigned(first_option(command, options), &copies) < 0 || copies < 1)
+        return 1;
+    return (double)copies;
+}
+
 static void fill_server(const char *root, pid_t pid, enum server_engine engine,
                         const struct command *command, struct server *ret)
 {
@@ -231,6 +253,7 @@ static void fill_server(const char *root, pid_t pid, enum server_engine engine,
     utf8_clean(ret->model, sizeof(ret->model), find_model(command, engine));
     ret->kv_bits = kv_bits(command);
     find_quantization(engine, command, ret);
+    ret->copies = count_copies(engine, command);
     server_find_socket(root, ret);
 }
 

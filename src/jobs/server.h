@@ -31,6 +31,7 @@ struct server {
     double kv_bits;     /* of an element of the KV cache */
     double weight_bits; /* of weights that it makes smaller while it loads them, */
     bool fp8_products;  /* and whether it multiplies them in FP8 then */
+    double copies;      /* of the model, each whole and on GPUs of its own; at least 1 */
 };
 
 /* Adds to `servers` those that one of the processes belongs to, each once. Reads /proc below `root`

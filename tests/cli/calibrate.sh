@@ -215,6 +215,20 @@ expect_exit 0 "shipped ceilings" "$ROOFTOP" ceilings --source sim:gpus.sim
 expect_text out '^tensor_bf16 .* measured on one H200' "they are marked"
 expect_text out "^Not measured on this GPU yet: run 'rooftop calibrate'" "and the way to better ones is told"
 
+cat >mig.sim <<'END'
+device uuid=GPU-M name="NVIDIA H200" mig_enabled=1
+device uuid=MIG-M name="NVIDIA H200 MIG 1g.18gb" parent_index=0 gpu_instance_id=1
+at 0
+end 1
+END
+expect_exit 0 "a GPU with MIG that was not measured" "$ROOFTOP" ceilings --check --source sim:mig.sim
+printf '%s\n' "GPU 0 was not measured: it is divided into MIG instances, and only whole GPUs are." \
+    "Nothing that was measured has become slower." >expected
+expect_same out expected "is not sent to calibrate, nor is its instance"
+expect_exit 0 "the list of them" "$ROOFTOP" ceilings --source sim:mig.sim
+[ "$(grep -c "^Not measured: only whole GPUs are, and MIG is on\.$" out)" -eq 2 ]
+result $? "says the same of both"
+
 # A sick GPU among eight, and one of another kind.
 printf 'device uuid=GPU-%s name=X\n' 0 1 2 3 4 5 6 7 >gpus.sim
 printf 'device uuid=GPU-Y name=Y\nat 0\nend 1\n' >>gpus.sim
@@ -229,6 +243,9 @@ measured 40e12
 expect_exit 1 "a check of eight GPUs, one slow" "$ROOFTOP" ceilings --check --source sim:gpus.sim
 echo 'slower: fp32 of GPU 5 is 20 % below the other GPUs of this kind here, 50.0 TFLOP/s' >expected
 expect_same out expected "that one is named, and no other"
+expect_exit 1 "a check of that one alone" "$ROOFTOP" ceilings --check --source sim:gpus.sim --gpu 5
+expect_same out expected "holds it against all that are here"
+expect_exit 0 "a check of another" "$ROOFTOP" ceilings --check --source sim:gpus.sim --gpu 4
 expect_exit 0 "the list of them" "$ROOFTOP" ceilings --source sim:gpus.sim
 grep '^slower' out >found
 expect_same found expected "it says the same below that GPU"
@@ -240,6 +257,20 @@ sqlite3 "$store" 'UPDATE ceiling SET spread = 0.25'
 expect_exit 0 "one whose repeats differ by more" "$ROOFTOP" ceilings --check --source sim:gpus.sim
 measured 49e12
 sqlite3 "$store" "DELETE FROM ceiling WHERE uuid = 'GPU-3'"
+# Without the library a product goes by mma.sync, at two thirds; and how fast launches are is the host's matter.
+printf 'device uuid=GPU-H name="NVIDIA H200"\nat 0\nend 1\n' >h200.sim
+sqlite3 "$store" "INSERT INTO ceiling(uuid, kind, time, value, how) VALUES
+    ('GPU-H', 'tensor_bf16', 1.7e9, 700e12, 'cuBLASLt 13.1'), ('GPU-H', 'launch_rate', 1.7e9, 1e5, 'own kernel'),
+    ('GPU-H', 'tensor_bf16', 1.8e9, 450e12, 'own kernel, mma.sync (about 2/3 of this chip''s rate)')"
+expect_exit 0 "a GPU that was measured without cuBLASLt, beside a slow processor" \
+    "$ROOFTOP" ceilings --check --source sim:h200.sim
+echo 'Nothing that was measured has become slower.' >expected
+expect_same out expected "is not taken for a slow one"
+sqlite3 "$store" "INSERT INTO ceiling(uuid, kind, time, value, how) VALUES
+    ('GPU-H', 'tensor_bf16', 1.9e9, 400e12, 'cuBLASLt 13.1'), ('GPU-H', 'launch_rate', 1.9e9, 5e4, 'own kernel')"
+expect_exit 1 "slower with the library, and than it launched itself" "$ROOFTOP" ceilings --check --source sim:h200.sim
+[ "$(grep -c '^slower: tensor_bf16' out) $(grep -c '^slower: launch_rate' out)" = '2 1' ]
+result $? "is"
 expect_exit 0 "a check of healthy ones" "$ROOFTOP" ceilings --check --source sim:gpus.sim
 printf '%s\n' "GPU 3 was not measured yet: run 'rooftop calibrate'." "Nothing that was measured has become slower." >expected
 expect_same out expected "names those that were not measured"

@@ -57,6 +57,22 @@ expect_text out '^  now      Compute 54 %, Memory 38 %$' "and what is done now i
 "$jsoncheck" servers.0.gpus servers.0.compute_sol_ratio servers.0.memory_sol_ratio <json >values
 echo '[0,1] 0.54 0.375' >expected
 expect_same values expected "in JSON, too"
+"$ROOFTOP" served --source nvml --interval 0.1 --share 1 --batch 16 --format json |
+    "$jsoncheck" servers.0.decode.weight_bytes servers.0.decode.tokens_per_second >alone
+kill "$server"
+wait "$server" 2>/dev/null
+rm answers/ready
+./vllm serve "$PWD/model" --answers answers --data-parallel-size 2 &
+server=$!
+await [ -e answers/ready ]
+sed -i "s/compute .*:/compute $server:/" script
+"$ROOFTOP" served --source nvml --interval 0.1 --format json |
+    "$jsoncheck" servers.0.decode.weight_bytes servers.0.decode.tokens_per_second >values
+awk 'NR == FNR { bytes = $1; rate = $2; next } { print $1 / bytes, $2 / rate }' alone values >found
+echo '1 2' >expected
+"$ROOFTOP" served --source nvml --interval 0.1 --no-probe >out
+expect_text out ' 128 KiB of KV cache a token, 2 copies$' "copies of the model are told"
+expect_same found expected "two copies of the model read all of its weights each, for half of the requests"
 printf 'gpu h200\nprocesses compute %d:1000000\n' "$server" >script
 
 echo 'vllm:num_requests_running{engine="0' >answers/metrics
@@ -78,11 +94,19 @@ expect_exit 2 "a model that is not there, on a host without a GPU" \
     env ROOFTOP_NVML=/not/there "$ROOFTOP" served --config none.json
 expect_text err '^rooftop served: --config: none\.json: No such file' "is what is said"
 expect_exit 2 "no request at once" "$ROOFTOP" served --source "replay:$recording" --batch 0
+for load in '--batch 0.5' '--context 1e300' '--prompt 2e9' '--share 0'; do
+    expect_exit 2 "a load that cannot be: $load" \
+        "$ROOFTOP" served --source "replay:$recording" --config "$models/llama-3.1-8b.json" $load
+    expect_text err "^rooftop served: ${load% *}: .*from 1 to" "is named"
+done
 expect_exit 2 "a file that is not there" "$ROOFTOP" served --source "replay:$recording" --config none.gguf
 expect_text err 'none\.gguf: No such file' "is named"
 expect_exit 0 "a long prompt" "$ROOFTOP" served --source "replay:$recording" \
     --config "$models/llama-3.1-8b.json" --prompt 200000
 expect_text out "^  prefill  .*; the context stops it: attention's arithmetic$" "is not held up by its KV cache, though that is large"
+expect_exit 0 "weights of four bits" "$ROOFTOP" served --source "replay:$recording" \
+    --config "$models/llama-3.1-8b-awq-int4.json" --batch 8 --context 100
+expect_text out ' 128 KiB of KV cache a token, weights of 4\.16 bits$' "are told"
 expect_exit 0 "a GGUF file" "$ROOFTOP" served --source "replay:$recording" \
     --config "$SOURCE_ROOT/tests/fuzz/corpus/gguf/llama.gguf" --batch 8 --context 100
 expect_text out 'gguf, 0\.1 million parameters' "is read like a config.json"

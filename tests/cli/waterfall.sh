@@ -59,6 +59,20 @@ expect_text out '^  that is 120 TFLOP/s of 1\.07 PFLOP/s' "what it achieved is o
 expect_exit 0 "a product by mma.sync" waterfall --source "replay:$SOURCE_ROOT/data/h200.roof" --from gemm-int8-8192
 expect_text out ' of 2\.10 PFLOP/s, .*; about 8[0-9]* TFLOP/s, if by mma\.sync$' "it warns that the pipe promises more than was done"
 
+# The wall clock is set, an hour back and an hour on, while it looks at a GPU.
+if ldd "$ROOFTOP" | grep -Eq 'lib[amt]san'; then
+    skip 'a wall clock that is set' 'a sanitizer wants to be loaded first'
+else
+    for step in -3600 3600; do
+        expect_exit 0 "a wall clock that is set by $step s" timeout 20 env FAKE_CLOCK_STEP=$step \
+            LD_PRELOAD="$BUILD_ROOT/tests/fake/libwall_clock.so" ROOFTOP_CUPTI=/none \
+            ROOFTOP_NVML="$BUILD_ROOT/tests/fake/libfake_nvml.so" \
+            "$ROOFTOP" waterfall --source nvml --for 2s --format json
+        "$jsoncheck" gpus.0.seconds <out | awk '{ exit !($1 >= 1.999 && $1 < 600) }'
+        result $? "it looks as long as was asked for"
+    done
+fi
+
 cat >bare.sim <<'END'
 device name="NVIDIA A100" uuid=GPU-A sm_count=108
 device name="NVIDIA A100 MIG 1g.5gb" uuid=MIG-A parent_index=0 gpu_instance_id=1 sm_count=14

@@ -73,7 +73,7 @@ static void finds_each_engine_from_the_process_that_holds_the_gpu(void **state)
     put_socket(11, 8000);
     put_process(20, 1,
                 "python3 -m sglang.launch_server --model-path=/models/x --host 10.0.0.10 "
-                "--quantization=awq");
+                "--quantization=awq --tp 4 --dp 2");
     put_process(21, 20, "sglang::scheduler_TP0");
     put_socket(20, 30000);
     put_process(30, 1,
@@ -106,6 +106,7 @@ static void finds_each_engine_from_the_process_that_holds_the_gpu(void **state)
     assert_int_equal(servers[1].engine, SERVER_SGLANG);
     assert_string_equal(servers[1].model, "/models/x");
     assert_true(servers[1].kv_bits == 0 && servers[1].weight_bits == 0); /* as on the disk */
+    assert_true(servers[0].copies == 1 && servers[1].copies == 2);
     assert_false(servers[1].reachable);
     assert_non_null(strstr(servers[1].silence, "not loopback"));
     assert_int_equal(servers[2].engine, SERVER_TGI);
