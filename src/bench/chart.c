@@ -19,6 +19,8 @@ enum {
     LANE_LABEL_WIDTH = 84,
     LANE_HEIGHT = 12,
     LANE_ROW = 17,
+    LANES_TOP = 6,
+    LANES_HEIGHT = 60 * LANE_ROW, /* a sheet of A4 holds the chart */
     LANES_WIDTH = WIDTH - LANE_LABEL_WIDTH - 14,
     CURVES_HEIGHT = 60,
     AXIS_HEIGHT = 24,
@@ -169,14 +171,23 @@ static double tick_of(double length)
     return power * (times < 1.5 ? 1 : times < 3.5 ? 2 : times < 7.5 ? 5 : 10);
 }
 
+/* Each as long as the labels of its ticks stay apart. */
+static const struct time_unit {
+    const char *name;
+    double seconds, from;
+} time_units[] = {{"h", 3600, 3600}, {"min", 60, 300}, {"s", 1, 0}};
+
 static void put_axis(struct strbuf *out, double length, double top, double bottom)
 {
-    double tick = tick_of(length);
+    const struct time_unit *unit = time_units;
+    while (length < unit->from)
+        unit++;
+    double tick = tick_of(length / unit->seconds) * unit->seconds;
     for (double time = 0; time <= length * 1.0001; time += tick) {
         char text[32];
         double x = LANE_LABEL_WIDTH + time / length * LANES_WIDTH;
         put_line(out, x, top, x, bottom, GRID, "");
-        snprintf(text, sizeof(text), "%g s", time);
+        snprintf(text, sizeof(text), "%g %s", time / unit->seconds, unit->name);
         put_text(out, x, bottom + 15, "middle", FAINT, text);
     }
 }
@@ -204,23 +215,47 @@ static void put_curve(struct strbuf *out, const struct chart_curve *curve, doubl
     strbuf_puts(out, is_open ? "\"/>\n" : "");
 }
 
-/* One that failed is told by its word and its empty bar: colour alone is lost on paper. */
+/* One that failed has an empty bar: colour alone is lost on paper. */
 static void put_lane(struct strbuf *out, const struct chart_lane *lane, const char *color,
-                     double length, double y)
+                     double length, double y, double height)
 {
     double begin = LANE_LABEL_WIDTH + lane->begin / length * LANES_WIDTH;
     double width = fmax((lane->end - lane->begin) / length * LANES_WIDTH, 1);
-    put_label(out, LANE_LABEL_WIDTH - 8, y + 10, lane->label);
     strbuf_printf(out,
-                  "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"2\" "
+                  "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%g\" rx=\"2\" "
                   "fill=\"%s\" stroke=\"%s\"/>\n",
-                  begin, y, width, LANE_HEIGHT, lane->failure ? "none" : color,
+                  begin, y, width, height, lane->failure ? "none" : color,
                   lane->failure ? BAD : "none");
-    if (!lane->failure)
-        return;
-    bool fits_behind = begin + width < LANE_LABEL_WIDTH + LANES_WIDTH * 0.8;
-    put_text(out, fits_behind ? begin + width + 4 : begin + width - 4, y + 10,
-             fits_behind ? "start" : "end", TEXT, lane->failure);
+}
+
+static void put_failure(struct strbuf *out, const struct chart_lane *lane, double length, double y)
+{
+    double begin = LANE_LABEL_WIDTH + lane->begin / length * LANES_WIDTH;
+    double end = begin + fmax((lane->end - lane->begin) / length * LANES_WIDTH, 1);
+    bool fits_behind = end < LANE_LABEL_WIDTH + LANES_WIDTH * 0.8;
+    put_text(out, fits_behind ? end + 4 : end - 4, y + 10, fits_behind ? "start" : "end", TEXT,
+             lane->failure);
+}
+
+static double lane_row(size_t count)
+{
+    return fmin(LANE_ROW, (double)LANES_HEIGHT / (double)count);
+}
+
+/* Where there are too many, rows shrink, and only as many have a name as there is room for. */
+static void put_lanes(struct strbuf *out, const struct chart_lane *lanes, size_t count,
+                      const char *color, double length)
+{
+    double row = lane_row(count);
+    size_t step = (size_t)ceil(LANE_ROW / row);
+    for (size_t i = 0; i < count; i++) {
+        double y = LANES_TOP + (double)i * row;
+        if (i % step == 0 && i + step <= count)
+            put_label(out, LANE_LABEL_WIDTH - 8, y + 10, lanes[i].label);
+        put_lane(out, &lanes[i], color, length, y, row * LANE_HEIGHT / LANE_ROW);
+        if (lanes[i].failure && step == 1)
+            put_failure(out, &lanes[i], length, y);
+    }
 }
 
 void chart_lanes(struct strbuf *out, const char *title, const char *color, double length,
@@ -229,12 +264,11 @@ void chart_lanes(struct strbuf *out, const char *title, const char *color, doubl
 {
     if (!(length > 0))
         return;
-    double top = 6 + (double)lane_count * LANE_ROW + 6;
+    double top = LANES_TOP + lane_row(lane_count) * (double)lane_count + 6;
     double bottom = top + CURVES_HEIGHT;
     begin(out, title, (int)bottom + AXIS_HEIGHT);
     put_axis(out, length, 2, bottom);
-    for (size_t i = 0; i < lane_count; i++)
-        put_lane(out, &lanes[i], color, length, 6 + (double)i * LANE_ROW);
+    put_lanes(out, lanes, lane_count, color, length);
     put_line(out, LANE_LABEL_WIDTH, bottom, WIDTH - 14, bottom, FAINT, "");
     put_line(out, LANE_LABEL_WIDTH, top, WIDTH - 14, top, GRID, "");
     put_text(out, LANE_LABEL_WIDTH - 8, top + 10, "end", FAINT, "100 %");

@@ -271,17 +271,26 @@ static const struct key {
     {true, "time", read_time},
 };
 
-static int check_job(const struct parser *parser, const char *file, struct ini_error *error)
+/* A job that makes the file knows of the variables, and so of $ROOFTOP_GO; one that only prints a
+ * line would work on before the start. */
+static enum bench_hold usual_hold(enum bench_ready ready)
 {
-    const struct bench_job *job = parser->job;
+    return ready == READY_FILE ? HOLD_GO : ready == READY_LINE ? HOLD_STOP : HOLD_UNSAID;
+}
+
+static int finish_job(const struct parser *parser, const char *file, struct ini_error *error)
+{
+    struct bench_job *job = parser->job;
     const struct ini_place place = {.file = file, .line = parser->job_line};
     if (!job)
         return 0;
     if (!job->command)
         return ini_fail(error, &place, "[%s] has no command", job->name);
-    if (job->ready == READY_EXEC && job->hold == HOLD_STOP)
+    if (job->ready == READY_EXEC && job->hold != HOLD_UNSAID)
         return ini_fail(error, &place, "[%s]: hold needs ready = file or ready = line TEXT",
                         job->name);
+    if (job->hold == HOLD_UNSAID)
+        job->hold = usual_hold(job->ready);
     return 0;
 }
 
@@ -290,7 +299,7 @@ static int begin_section(void *context, const struct ini_place *place, const cha
 {
     struct parser *parser = context;
     struct bench_plan *plan = parser->plan;
-    int r = check_job(parser, place->file, error);
+    int r = finish_job(parser, place->file, error);
     if (r < 0)
         return r;
     parser->job = NULL;
@@ -328,7 +337,7 @@ static int check_plan(struct parser *parser, const char *file, struct ini_error 
 {
     struct bench_plan *plan = parser->plan;
     const struct ini_place place = {.file = file, .line = parser->job_line};
-    int r = check_job(parser, file, error);
+    int r = finish_job(parser, file, error);
     if (r < 0)
         return r;
     if (plan->job_count == 0)

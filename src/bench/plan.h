@@ -19,6 +19,7 @@ enum bench_ready {
 
 /* What keeps a job that has warmed up from going on. */
 enum bench_hold {
+    HOLD_UNSAID,
     HOLD_GO,   /* it waits itself until the file that $ROOFTOP_GO names is there */
     HOLD_STOP, /* it is stopped, and continued at the start */
 };

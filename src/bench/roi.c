@@ -18,9 +18,10 @@ int roi_take(struct roi_input *input, const struct bench_summary *summary, doubl
 {
     const struct stats *alone = &summary->of[MODE_EXCLUSIVE][MEASURE_JOBS_PER_HOUR];
     const struct stats *shared = &summary->of[input->mode][MEASURE_JOBS_PER_HOUR];
-    if (!measure_known(alone) || !measure_known(shared) || alone->mean <= 0 || shared->mean <= 0) {
-        snprintf(why, why_size, "the result has no jobs per hour of exclusive and of %s",
-                 bench_mode_info(input->mode)->name);
+    if (!measure_known(alone) || !measure_known(shared)) {
+        enum bench_mode lacks = measure_known(alone) ? input->mode : MODE_EXCLUSIVE;
+        snprintf(why, why_size, "no trial of %s without a failed job is in the result",
+                 bench_mode_info(lacks)->name);
         return -ENODATA;
     }
     input->theta = measure_ratio(shared, alone);
@@ -78,7 +79,8 @@ static double ratio_with(const struct roi_input *input, size_t offset, double va
 {
     struct roi_input varied = *input;
     memcpy((char *)&varied + offset, &value, sizeof(value));
-    return roi_compute(&varied, 1).ratio;
+    /* Jobs that never end. */
+    return varied.theta.value > 0 ? roi_compute(&varied, 1).ratio : -INFINITY;
 }
 
 void roi_vary(const struct roi_input *input, struct roi_variation ret[ROI_VARIATIONS])
@@ -98,7 +100,7 @@ void roi_vary(const struct roi_input *input, struct roi_variation ret[ROI_VARIAT
         double value;
         memcpy(&value, (const char *)input + inputs[i].offset, sizeof(value));
         bool interval = inputs[i].offset == offsetof(struct roi_input, theta.value) &&
-                        isfinite(input->theta.low) && input->theta.low > 0;
+                        isfinite(input->theta.low);
         ret[i] = (struct roi_variation){
             .name = inputs[i].name,
             .low = interval ? input->theta.low : value * (1 - VARIED_BY),

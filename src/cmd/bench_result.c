@@ -36,14 +36,19 @@ static int load(const struct command *command, const char *path, struct bench_re
     return EXIT_DONE;
 }
 
-/* The shared mode with the most jobs per hour, where none is advised. */
+/* The shared mode with the most jobs per hour, where none is advised; MODE_COUNT where no figure is
+ * known. */
 static enum bench_mode fastest(const struct bench_summary *summary)
 {
-    enum bench_mode best = MODE_TIME_SLICING;
-    for (int mode = MODE_TIME_SLICING; mode < MODE_COUNT; mode++)
-        if (summary->of[mode][MEASURE_JOBS_PER_HOUR].mean >
-            summary->of[best][MEASURE_JOBS_PER_HOUR].mean)
-            best = (enum bench_mode)mode;
+    enum bench_mode best = MODE_COUNT;
+    double most = 0;
+    for (int mode = MODE_TIME_SLICING; mode < MODE_COUNT; mode++) {
+        const struct stats *stats = &summary->of[mode][MEASURE_JOBS_PER_HOUR];
+        if (!measure_known(stats) || stats->mean <= most)
+            continue;
+        best = (enum bench_mode)mode;
+        most = stats->mean;
+    }
     return best;
 }
 
@@ -88,6 +93,8 @@ static int compute_roi(const struct command *command, const struct roi_options *
                                : fastest(&result->summary);
     if (options->mode)
         mode = bench_mode_by_name(options->mode);
+    else if (mode == MODE_COUNT)
+        return run_error(command, "no trial of sharing without a failed job is in the result");
     if (mode == MODE_COUNT || mode == MODE_EXCLUSIVE)
         return usage_error(command, "--mode: '%s' is no mode of sharing", options->mode);
     result->roi = (struct roi_input){

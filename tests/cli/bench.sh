@@ -193,6 +193,25 @@ expect_exit 0 'a job that does not warm up' "$ROOFTOP" bench cold.ini
 query cold.bench 'SELECT outcome, exit_code, output FROM run'
 expect_text out '^cold\|143\|stopped: it had not warmed up after 0.3 s$' 'is stopped too'
 
+# One that only prints a line would work on while others warm up, and its time would be too short.
+cat >held.ini <<'END_OF_JOBS'
+[bench]
+modes = time-slicing
+repeats = 1
+settle = 1ms
+warm-up-timeout = 20s
+timeout = 20s
+[quick]
+command = echo $$ >quick; echo epoch 1; until [ -e seen ]; do sleep 0.01; done; touch worked
+ready = line epoch 1
+[slow]
+command = until [ -s quick ] && grep -q '^State:.T' "/proc/$(cat quick)/status"; do sleep 0.01; done; touch seen; echo warm; until [ -e worked ]; do sleep 0.01; done
+ready = line warm
+END_OF_JOBS
+expect_exit 0 'jobs that only say when they are warm' "$ROOFTOP" bench held.ini
+query held.bench 'SELECT group_concat(outcome) FROM run'
+expect_text out '^ended,ended$' 'are stopped until all are'
+
 # Killed in the middle: what was done is kept, nothing is left running, and the rest is run later.
 cat >forks <<'END_OF_JOB'
 sleep 300 &

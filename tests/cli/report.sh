@@ -96,6 +96,16 @@ expect_exit 0 'a mode that is slower' "$ROOFTOP" roi $free --power-cost 0 --mode
 expect_text out '^It frees no GPU hours' 'does not pay'
 ! grep -q 'It pays' out
 result $? 'whatever is used'
+cp two.bench wild.bench
+sqlite3 wild.bench "UPDATE run SET end = end * 10 WHERE trial = 3"
+# shellcheck disable=SC2086
+expect_exit 0 'a throughput that the repeats leave open' "$ROOFTOP" roi $prices --mode mps-equal wild.bench
+expect_text out 'Θ = .*\(95 %: 0.000 to ' 'down to nothing'
+expect_text out '^  throughput ratio              0: a loss ' 'is varied over all of its interval'
+# shellcheck disable=SC2086
+"$ROOFTOP" roi -f json $prices --mode mps-equal wild.bench >out
+"$check" sensitivity.0.low sensitivity.0.roi_ratio_low <out >values
+expect_text values '^0 null$' 'in the JSON too'
 # shellcheck disable=SC2086
 expect_exit 2 'an idle power below 0' "$ROOFTOP" roi $free --power-cost 0 --idle-power -5 two.bench
 # shellcheck disable=SC2086
@@ -119,6 +129,15 @@ expect_text err 'there are no hidden prices' 'is not passed over'
 expect_exit 2 'a mode that is none' "$ROOFTOP" roi $prices --mode fast two.bench
 # shellcheck disable=SC2086
 expect_exit 1 'a mode that did not run' "$ROOFTOP" roi $prices --mode mig two.bench
+expect_text err 'no trial of mig without a failed job' 'is named'
+sqlite3 wild.bench "UPDATE run SET outcome = 'failed' WHERE trial IN (SELECT id FROM trial WHERE mode <> 'exclusive')"
+# shellcheck disable=SC2086
+expect_exit 1 'no mode that went well beside exclusive' "$ROOFTOP" roi $prices wild.bench
+expect_text err 'no trial of sharing without a failed job' 'is told as that'
+sqlite3 wild.bench "UPDATE run SET outcome = 'failed'; UPDATE run SET outcome = 'ended' WHERE trial IN (3, 5, 7)"
+# shellcheck disable=SC2086
+expect_exit 1 'nothing to compare with' "$ROOFTOP" roi $prices wild.bench
+expect_text err 'no trial of exclusive without a failed job' 'is told as that'
 expect_exit 2 'no file' "$ROOFTOP" report none.bench
 expect_exit 2 'a recording' "$ROOFTOP" report "$SOURCE_ROOT/data/h200.roof"
 expect_text err 'this is no result of rooftop bench' 'is refused'

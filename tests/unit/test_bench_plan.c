@@ -83,6 +83,8 @@ static void names_file_and_line(void **state)
         {"[a]\nready = soon\n", "jobs.ini:2: ready: 'soon' is none of: exec, file, line TEXT"},
         {"[a]\nready = line \n", "jobs.ini:2: ready: 'line' is none of: exec, file, line TEXT"},
         {"[a]\nhold = on\n", "jobs.ini:2: hold: 'on' is none of: go, stop"},
+        {"[a]\ncommand = x\nhold = go\n",
+         "jobs.ini:1: [a]: hold needs ready = file or ready = line TEXT"},
         {"[a]\ncommand = x\nhold = stop\n",
          "jobs.ini:1: [a]: hold needs ready = file or ready = line TEXT"},
         {"[a]\nsm = 101%\n", "jobs.ini:2: sm: '101%' is no share; write 25%"},

@@ -81,7 +81,18 @@ sqlite3 odd.bench "UPDATE fact SET value = replace(value, 'Two <jobs>', '$long <
     UPDATE run SET name = 'a-$long' WHERE name = 'a';
     UPDATE run SET output = '$long$long <script>' WHERE outcome = 'failed'"
 report odd.bench >odd.html || exit 99
-for page in mix large odd; do
+# Jobs that take hours, and as many as there may be.
+sqlite3 hours.bench <"$SOURCE_ROOT/tests/data/bench.sql"
+sqlite3 hours.bench 'UPDATE run SET begin = begin * 1350, end = end * 1350; UPDATE point SET time = time * 1350'
+report hours.bench >hours.html || exit 99
+sqlite3 crowd.bench <"$SOURCE_ROOT/tests/data/bench.sql"
+sqlite3 crowd.bench "UPDATE fact SET value = replace(value, 'a.py', 'a.py' || char(10) || 'count = 255') WHERE name = 'jobs';
+    UPDATE run SET instance = 255 WHERE instance = 1;
+    WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 254)
+    INSERT INTO run SELECT trial, n, name, begin, end, iif(n < 9, 'timeout', outcome), exit_code, memory_peak, output
+    FROM run, k WHERE instance = 0"
+report crowd.bench >crowd.html || exit 99
+for page in mix large odd hours crowd; do
     expect_readable $page
     expect_printable $page
 done
