@@ -177,6 +177,11 @@ static const struct time_unit {
     double seconds, from;
 } time_units[] = {{"h", 3600, 3600}, {"min", 60, 300}, {"s", 1, 0}};
 
+static double lane_x(double time, double length)
+{
+    return LANE_LABEL_WIDTH + time / length * LANES_WIDTH;
+}
+
 static void put_axis(struct strbuf *out, double length, double top, double bottom)
 {
     const struct time_unit *unit = time_units;
@@ -185,7 +190,7 @@ static void put_axis(struct strbuf *out, double length, double top, double botto
     double tick = tick_of(length / unit->seconds) * unit->seconds;
     for (double time = 0; time <= length * 1.0001; time += tick) {
         char text[32];
-        double x = LANE_LABEL_WIDTH + time / length * LANES_WIDTH;
+        double x = lane_x(time, length);
         put_line(out, x, top, x, bottom, GRID, "");
         snprintf(text, sizeof(text), "%g %s", time / unit->seconds, unit->name);
         put_text(out, x, bottom + 15, "middle", FAINT, text);
@@ -208,8 +213,7 @@ static void put_curve(struct strbuf *out, const struct chart_curve *curve, doubl
                           "stroke-dasharray=\"%s\" points=\"",
                           curve->color, curve->dash);
         is_open = true;
-        strbuf_printf(out, "%.1f,%.1f ",
-                      LANE_LABEL_WIDTH + fmin(curve->time[i] / length, 1) * LANES_WIDTH,
+        strbuf_printf(out, "%.1f,%.1f ", lane_x(fmin(curve->time[i], length), length),
                       top + (1 - fmin(curve->value[i], 1)) * CURVES_HEIGHT);
     }
     strbuf_puts(out, is_open ? "\"/>\n" : "");
@@ -219,8 +223,8 @@ static void put_curve(struct strbuf *out, const struct chart_curve *curve, doubl
 static void put_lane(struct strbuf *out, const struct chart_lane *lane, const char *color,
                      double length, double y, double height)
 {
-    double begin = LANE_LABEL_WIDTH + lane->begin / length * LANES_WIDTH;
-    double width = fmax((lane->end - lane->begin) / length * LANES_WIDTH, 1);
+    double begin = lane_x(lane->begin, length);
+    double width = fmax(lane_x(lane->end, length) - begin, 1);
     strbuf_printf(out,
                   "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%g\" rx=\"2\" "
                   "fill=\"%s\" stroke=\"%s\"/>\n",
@@ -230,9 +234,8 @@ static void put_lane(struct strbuf *out, const struct chart_lane *lane, const ch
 
 static void put_failure(struct strbuf *out, const struct chart_lane *lane, double length, double y)
 {
-    double begin = LANE_LABEL_WIDTH + lane->begin / length * LANES_WIDTH;
-    double end = begin + fmax((lane->end - lane->begin) / length * LANES_WIDTH, 1);
-    bool fits_behind = end < LANE_LABEL_WIDTH + LANES_WIDTH * 0.8;
+    double end = lane_x(lane->end, length);
+    bool fits_behind = lane->end < 0.8 * length;
     put_text(out, fits_behind ? end + 4 : end - 4, y + 10, fits_behind ? "start" : "end", TEXT,
              lane->failure);
 }

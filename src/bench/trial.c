@@ -28,6 +28,11 @@ static void fail(struct trial *trial, int error)
     loop_stop(trial->config.loop, error);
 }
 
+double trial_now(const struct trial *trial)
+{
+    return trial->epoch + clock_monotonic();
+}
+
 static void enter_phase(struct trial *trial, enum trial_phase phase)
 {
     trial->phase = phase;
@@ -86,7 +91,7 @@ static void let_go(struct trial *trial)
         return;
     }
     close(fd);
-    double now = clock_realtime();
+    double now = trial_now(trial);
     for (size_t i = trial->first; i < trial->last; i++) {
         struct member *member = &trial->members[i];
         if (member->ended)
@@ -199,7 +204,7 @@ static void on_output(void *context, uint32_t events)
     if (!child_read(&member->child, member->job))
         close_output(member);
     if (member->child.is_done && member->going && member->end <= 0)
-        member->end = clock_realtime();
+        member->end = trial_now(member->trial);
     if (member->child.said_ready && member->job->ready == READY_LINE)
         set_ready(member);
 }
@@ -220,7 +225,7 @@ static void on_end(void *context, uint32_t events)
     (void)events;
     struct member *member = context;
     struct trial *trial = member->trial;
-    double now = clock_realtime();
+    double now = trial_now(trial);
     loop_remove(trial->config.loop, member->child.pid_fd);
     drain_output(member);
     int code = child_reap(&member->child);
@@ -350,7 +355,7 @@ void trial_tick(struct trial *trial)
 {
     double since = clock_monotonic() - trial->phase_since;
     if (trial->phase == PHASE_REST && since >= trial->config.plan->settle) {
-        trial->rest_end = clock_realtime();
+        trial->rest_end = trial_now(trial);
         start_batch(trial);
     } else if (trial->phase == PHASE_DRAIN && since >= DRAIN)
         finish(trial);
@@ -416,7 +421,8 @@ int trial_begin(struct trial **ret, const struct trial_config *config)
     trial->notify = -1;
     trial->log_begin = config->mps ? mps_log_length(config->mps) : 0;
     trial->began = clock_monotonic();
-    trial->rest_begin = clock_realtime();
+    trial->epoch = clock_realtime() - trial->began;
+    trial->rest_begin = trial_now(trial);
     enter_phase(trial, PHASE_REST);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     process_read_tree(getpid(), config->run, &trial->before);

@@ -31,6 +31,7 @@ struct trial {
     long log_begin; /* how long the log of the MPS server was */
     enum trial_phase phase;
     double began;       /* monotonic */
+    double epoch;       /* when the monotonic clock was 0, by the wall clock of the beginning */
     double phase_since; /* monotonic */
     size_t count;
     struct member *members;
@@ -43,6 +44,10 @@ struct trial {
     double rest_begin, rest_end;
     struct result_points points;
 };
+
+/* Seconds since 1970 for one who has not set the clock since the trial began: all its times are so.
+ */
+double trial_now(const struct trial *trial);
 
 /* trial_watch.c: takes the monitor's present frame. Returns 0 or −errno. */
 MUST_CHECK int trial_take_frame(struct trial *trial);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "bench/trial_internal.h"
 
 /* Lists of the driver and of MPS are not of one instant. */
@@ -85,7 +86,9 @@ int trial_take_frame(struct trial *trial)
     for (size_t i = trial->first; i < trial->last; i++)
         if (trial->members[i].child.pid > 0)
             look_at_member(&trial->members[i], &reading->processes);
-    return moments_add(&trial->moments, reading, monitor_time(monitor), monitor_interval(monitor));
+    double set_back = trial_now(trial) - clock_realtime();
+    return moments_add(&trial->moments, reading, monitor_time(monitor) + set_back,
+                       monitor_interval(monitor));
 }
 
 void trial_judge_faults(struct trial *trial)

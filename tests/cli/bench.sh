@@ -81,6 +81,19 @@ expect_exit 0 'what is done is not run again' "$ROOFTOP" bench good.ini
 [ "$(sqlite3 good.bench 'SELECT count(*) FROM trial')" -eq 4 ]
 result $? 'there are as many trials as before'
 sed 's/0.05/0.06/' good.ini >other.ini
+# The wall clock is set an hour on while the jobs run.
+if ldd "$ROOFTOP" | grep -Eq 'lib[amt]san'; then
+    skip 'a wall clock that is set' 'a sanitizer wants to be loaded first'
+else
+    printf '[bench]\nmodes = exclusive, time-slicing\nrepeats = 1\nsettle = 1ms\n[plain]\ncommand = . ./measured\ncount = 2\n' >set.ini
+    expect_exit 0 'a wall clock that is set' env FAKE_CLOCK_STEP=3600 \
+        LD_PRELOAD="$BUILD_ROOT/tests/fake/libwall_clock.so" "$ROOFTOP" bench set.ini
+    query set.bench 'SELECT max(end) < 600, min(end > begin) FROM run'
+    expect_text out '^1\|1$' 'the jobs took as long as they did'
+    query set.bench 'SELECT count(compute_sol_ratio), count(energy_joules) FROM trial'
+    expect_text out '^2\|2$' 'and what the GPU did meanwhile is known'
+fi
+
 expect_exit 2 'other jobs into the same result' "$ROOFTOP" bench -o good.bench other.ini
 expect_text err 'good.bench: it is of other jobs' 'are refused'
 { free_gpu; echo 'nvmlSystemGetDriverVersion -> 0 "590.10"'; } >script
