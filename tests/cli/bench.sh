@@ -206,7 +206,8 @@ expect_exit 0 'a job that does not warm up' "$ROOFTOP" bench cold.ini
 query cold.bench 'SELECT outcome, exit_code, output FROM run'
 expect_text out '^cold\|143\|stopped: it had not warmed up after 0.3 s$' 'is stopped too'
 
-# One that only prints a line would work on while others warm up, and its time would be too short.
+# One that only prints a line would work on while others warm up, and its time would be too short. It starts no program
+# meanwhile: a shell that is stopped while it does is in state D.
 cat >held.ini <<'END_OF_JOBS'
 [bench]
 modes = time-slicing
@@ -215,7 +216,7 @@ settle = 1ms
 warm-up-timeout = 20s
 timeout = 20s
 [quick]
-command = echo $$ >quick; echo epoch 1; until [ -e seen ]; do sleep 0.01; done; touch worked
+command = echo $$ >quick; echo epoch 1; until [ -e seen ]; do :; done; touch worked
 ready = line epoch 1
 [slow]
 command = until [ -s quick ] && grep -q '^State:.T' "/proc/$(cat quick)/status"; do sleep 0.01; done; touch seen; echo warm; until [ -e worked ]; do sleep 0.01; done
