@@ -24,6 +24,18 @@ void mps_stage_put(const struct mps_stage *stage, const char *name, const char *
     fclose(file);
 }
 
+void mps_stage_await(const struct mps_stage *stage, const char *name)
+{
+    char path[160];
+    snprintf(path, sizeof(path), "%s/%s", stage->folder, name);
+    double until = clock_monotonic() + PATIENCE;
+    struct timespec pause = clock_timespec(0.005);
+    while (access(path, F_OK) < 0) {
+        assert_true(clock_monotonic() < until);
+        nanosleep(&pause, NULL);
+    }
+}
+
 void mps_stage_script(const struct mps_stage *stage, const char *text)
 {
     mps_stage_put(stage, "script", text);

@@ -21,6 +21,8 @@ int mps_stage_tear_down(void **state);
 
 /* Writes a file of the folder. */
 void mps_stage_put(const struct mps_stage *stage, const char *name, const char *text);
+/* Until a file of the folder is there. */
+void mps_stage_await(const struct mps_stage *stage, const char *name);
 /* What the fake daemon does wrong from now on. */
 void mps_stage_script(const struct mps_stage *stage, const char *text);
 void mps_stage_start(struct mps_stage *stage);

@@ -18,10 +18,9 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "bench/trial_internal.h"
-#include "share/job.h"
 
 static const double DRAIN = 0.15; /* one more frame is wanted behind the end */
-static const double GRACE = 1;    /* from SIGTERM to SIGKILL */
+static const double GRACE = 2;    /* to SIGKILL, the time to leave MPS included */
 
 static void fail(struct trial *trial, int error)
 {
@@ -54,14 +53,27 @@ static void go_path(const struct trial *trial, char *ret, size_t size)
     snprintf(ret, size, "%s/go.%zu", trial->config.folder, trial->first);
 }
 
-/* A client of MPS is taken from its server first. */
-static void signal_member(const struct member *member, int signal)
+static void read_member(const struct member *member, struct process_tree *ret)
+{
+    process_read_tree(member->child.pid, member->trial->config.run, ret);
+    process_tree_add(ret, member->child.pid);
+}
+
+/* A client of MPS leaves its server first. */
+static void signal_member(struct member *member, int signal)
 {
     struct process_tree tree = {0};
-    process_read_tree(member->child.pid, member->trial->config.run, &tree);
-    process_tree_add(&tree, member->child.pid);
-    const struct job job = {.pid = member->child.pid};
-    job_signal(&job, &tree, member->trial->config.mps, signal);
+    read_member(member, &tree);
+    member->processes.pid = member->child.pid;
+    job_signal(&member->processes, &tree, member->trial->config.mps, signal);
+    process_tree_free(&tree);
+}
+
+static void pass_on(struct member *member)
+{
+    struct process_tree tree = {0};
+    read_member(member, &tree);
+    job_pass_on(&member->processes, &tree);
     process_tree_free(&tree);
 }
 
@@ -326,6 +338,7 @@ static void stop_member(struct member *member)
         child_signal(&member->child, SIGCONT);
     } else if (now - member->killed > GRACE)
         signal_member(member, SIGKILL);
+    pass_on(member);
 }
 
 static void look_at_time(struct trial *trial)

@@ -4,6 +4,7 @@
 #include "bench/child.h"
 #include "bench/moment.h"
 #include "bench/trial.h"
+#include "share/job.h"
 #include "share/verify.h"
 
 enum trial_phase { PHASE_REST, PHASE_WARM, PHASE_RUN, PHASE_DRAIN };
@@ -12,6 +13,7 @@ struct member {
     struct trial *trial;
     const struct bench_job *job;
     struct child child;
+    struct job processes; /* of the child, to be ended */
     struct bench_run *run;
     bool ready; /* has warmed up */
     bool going; /* was let go */

@@ -9,10 +9,20 @@
 #include "share/process.h"
 #include "share/slot.h"
 
+enum { JOB_LEAVING = 64 };
+
 struct job {
     pid_t pid;     /* leads the group; 0: not begun */
     int pid_fd;    /* tells of its end */
     bool in_front; /* it was given the terminal */
+
+    /* Signals that wait until these have left MPS. */
+    unsigned long long waiting; /* bit i: signal i + 1 */
+    bool waiting_for_all;       /* they are for the whole tree, not the process group alone */
+    double patience;            /* seconds; 0: the usual one */
+    double waiting_until;       /* monotonic */
+    size_t leaving_count;
+    struct process_id leaving[JOB_LEAVING];
 };
 
 enum { JOB_EXIT_CANNOT_RUN = 126, JOB_EXIT_NOT_FOUND = 127, JOB_EXIT_SIGNAL = 128 };
@@ -23,16 +33,25 @@ enum { JOB_EXIT_CANNOT_RUN = 126, JOB_EXIT_NOT_FOUND = 127, JOB_EXIT_SIGNAL = 12
 MUST_CHECK int job_start(struct job *job, const char *const *argv, const char *const *changes,
                          struct slot_table *slots, uint64_t lease);
 
-/* Passes a signal on to the process group. A program that would die of it is first taken from its
- * MPS server, since one that is killed while it works leaves the server in no defined state. `mps`
- * may be NULL. */
-void job_signal(const struct job *job, const struct process_tree *tree, const struct mps *mps,
+/* Passes a signal on to the process group. A client of MPS that dies while a kernel of it runs can
+ * take down the clients beside it, since its memory goes first (docs/SHARING.md). So clients that
+ * would die of the signal are dropped by their server, and then have a second to leave by
+ * themselves: until then the signal waits, for them and for what would outlive it. `mps` may be
+ * NULL. */
+void job_signal(struct job *job, const struct process_tree *tree, const struct mps *mps,
                 int signal);
 
 /* The same for all that is left of a job, whatever process groups it has made: SIGTERM or SIGKILL.
  */
-void job_end_all(const struct job *job, const struct process_tree *tree, const struct mps *mps,
+void job_end_all(struct job *job, const struct process_tree *tree, const struct mps *mps,
                  int signal);
+
+/* The command itself was dropped, since it would die of the signal that waits. */
+bool job_is_leaving(const struct job *job);
+
+/* Sends the signals that waited, where the clients have left or their time is over. True where none
+ * waits any more. */
+bool job_pass_on(struct job *job, const struct process_tree *tree);
 
 /* The job has stopped by this signal, as by Ctrl-Z: this program stops too, so that a shell takes
  * the terminal, and with it all of the job, since nobody watches meanwhile. When it is continued,

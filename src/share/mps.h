@@ -117,9 +117,10 @@ MUST_CHECK int mps_take_partition(const struct mps *mps, uint64_t lease, struct 
 /* Under the lock. Removes the partitions whose lease is not among these. */
 void mps_sweep_partitions(const struct mps *mps, const uint64_t *leases, size_t lease_count);
 
-/* Asks the server to drop the client: a busy client that is killed outright leaves the server in
- * no defined state. Returns 0 where it was a client. */
-int mps_terminate(const struct mps *mps, pid_t client);
+/* Asks the server to drop the client, which has left when its process has ended: a busy client that
+ * is killed before can take down those beside it. A client that is stopped does not answer.
+ * Returns 0; -ESRCH: it is none; -ETIMEDOUT; other −errno. */
+int mps_terminate(const struct mps *mps, const struct mps_client *client);
 
 /* Under the lock. Drops the clients, tells the daemon to quit, waits, and kills what is left.
  * Returns 0, or −errno where something still lives. */
@@ -139,6 +140,9 @@ struct mps_story {
     /* By one fault: the first that took own ones, else the last. The log names all that a fault
      * took down, and does not say whose the fault was. */
     struct mps_tally torn_down;
+    /* Another's process had left in the second before that fault: where a kernel of it still ran,
+     * that is what caused it. */
+    bool another_had_left;
 };
 
 /* From what was its length once. */

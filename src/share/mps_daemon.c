@@ -222,22 +222,18 @@ int mps_start(struct mps *mps, struct counter_failure *failure)
     return r < 0 ? r : start_anew(mps, false, failure);
 }
 
-int mps_terminate(const struct mps *mps, pid_t client)
+int mps_terminate(const struct mps *mps, const struct mps_client *client)
 {
-    struct mps_view view;
-    mps_look(mps, &view);
-    for (size_t i = 0; i < view.client_count; i++) {
-        if (view.clients[i].pid != client)
-            continue;
-        char command[64];
-        struct strbuf answer = {0};
-        snprintf(command, sizeof(command), "terminate_client %d %d", (int)view.clients[i].server,
-                 (int)client);
-        int r = mps_ask(mps, command, &answer);
-        strbuf_free(&answer);
-        return r;
-    }
-    return -ESRCH;
+    char command[64];
+    struct strbuf answer = {0};
+    snprintf(command, sizeof(command), "terminate_client %d %d", (int)client->server,
+             (int)client->pid);
+    int r = mps_ask(mps, command, &answer);
+    const char *says = strbuf_text(&answer);
+    if (r == 0 && answer.length >= 2 && strcmp(says + answer.length - 2, "1\n") == 0)
+        r = -ESRCH;
+    strbuf_free(&answer);
+    return r;
 }
 
 int mps_stop(struct mps *mps)
@@ -249,7 +245,7 @@ int mps_stop(struct mps *mps)
         return 0;
     }
     for (size_t i = 0; i < view.client_count; i++) {
-        int r = mps_terminate(mps, view.clients[i].pid);
+        int r = mps_terminate(mps, &view.clients[i]);
         if (r == -ETIMEDOUT)
             break;
     }

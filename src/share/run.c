@@ -150,7 +150,8 @@ static int enter(struct run *run, struct counter_failure *failure)
 /* ---- faults ---- */
 
 /* A fault takes down every client of the server, and nobody says whose it was. The job that was
- * alone, on its GPU or among those that were taken down, caused its own. */
+ * alone, on its GPU or among those that were taken down, caused its own; unless another's process
+ * had just ended, whose kernel may still have run. */
 static void judge_fault(struct run *run, const struct mps_story *story)
 {
     struct account *account = run->account;
@@ -159,13 +160,15 @@ static void judge_fault(struct run *run, const struct mps_story *story)
     if (account->outcome != OUTCOME_ENDED || account->exit_code == 0 ||
         down->own + (alone ? down->others : 0) == 0)
         return;
-    alone = alone || down->others == 0;
+    alone = alone || (down->others == 0 && !story->another_had_left);
     account->outcome = alone ? OUTCOME_FAULT : OUTCOME_VICTIM;
     if (!alone)
         account->exit_code = RUN_EXIT_VICTIM;
     snprintf(account->note, sizeof(account->note),
              alone ? "it caused a GPU fault"
-                   : "a GPU fault took down %u processes on its GPU, its own too",
+             : down->others > 0
+                 ? "a GPU fault took down %u processes on its GPU, its own too"
+                 : "a GPU fault took it down, just after a process of another job had ended",
              down->own + down->others);
 }
 

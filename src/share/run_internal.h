@@ -28,7 +28,7 @@ struct run {
 
     /* run_watch.c's own. */
     struct loop *loop;
-    struct loop_timer *kill_timer, *timeout_timer, *tick_timer;
+    struct loop_timer *kill_timer, *leave_timer, *timeout_timer, *tick_timer;
     struct job job;
     pid_t daemon;  /* MPS', or 0 */
     int daemon_fd; /* of its process, or -1 */
@@ -41,7 +41,8 @@ struct run {
     unsigned jobs[SLOT_GPUS];  /* on each of the job's GPUs */
     bool strangers[SLOT_GPUS]; /* programs without a slot are there */
     unsigned most_jobs;        /* on the first of them, ever */
-    bool ended;                /* the command itself */
+    bool ended;                /* the command itself, */
+    int ended_by;              /* which would have died of this signal; or 0 */
     bool stopping;
     size_t client_count; /* the command, and processes of it that were seen on the GPU */
     pid_t clients[PROCESS_LIST_CAPACITY];

@@ -16,6 +16,7 @@
 
 static const double USUAL_GRACE = 5;
 static const double TICK = 1;
+static const double LEAVE_PERIOD = 0.02; /* while signals wait for clients of MPS to leave */
 /* The tree of processes is read with each frame at first, and then with each fifth. */
 enum { EAGER_FRAMES = 50, TREE_PERIOD = 5 };
 
@@ -39,7 +40,17 @@ static void end_all(struct run *run, int signal)
 {
     read_tree(run);
     job_end_all(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, signal);
+    loop_timer_set(run->leave_timer, LEAVE_PERIOD, LEAVE_PERIOD);
     loop_timer_set(run->kill_timer, grace(run), 0);
+}
+
+static void on_leave_time(void *context, uint32_t events)
+{
+    (void)events;
+    struct run *run = context;
+    read_tree(run);
+    if (job_pass_on(&run->job, &run->tree))
+        loop_timer_set(run->leave_timer, 0, 0);
 }
 
 static void stop(struct run *run, enum account_outcome outcome, int exit_code, const char *why)
@@ -126,7 +137,8 @@ static void finish(struct run *run, int status)
 {
     run->ended = true;
     if (!run->stopping)
-        run->account->exit_code = job_exit_code(status);
+        run->account->exit_code =
+            run->ended_by ? JOB_EXIT_SIGNAL + run->ended_by : job_exit_code(status);
     if (!tree_has_members(run)) {
         loop_stop(run->loop, 0);
         return;
@@ -174,6 +186,9 @@ static void on_signal(void *context, int signal)
     struct run *run = context;
     read_tree(run);
     job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, signal);
+    if (job_is_leaving(&run->job))
+        run->ended_by = signal;
+    loop_timer_set(run->leave_timer, LEAVE_PERIOD, LEAVE_PERIOD);
 }
 
 static void remember_clients(struct run *run, const struct process_list *processes)
@@ -339,6 +354,8 @@ static int set_up(struct run *run)
     if (r == 0)
         r = loop_add_timer(run->loop, &run->kill_timer, on_kill_time, run);
     if (r == 0)
+        r = loop_add_timer(run->loop, &run->leave_timer, on_leave_time, run);
+    if (r == 0)
         r = loop_add_timer(run->loop, &run->timeout_timer, on_timeout, run);
     if (r == 0)
         r = loop_add_timer(run->loop, &run->tick_timer, on_tick, run);
@@ -392,6 +409,7 @@ static int start(struct run *run)
 int run_watch(struct run *run)
 {
     run->ended = run->stopping = false;
+    run->ended_by = 0;
     run->daemon_fd = -1;
     run->frames = 0;
     run->client_count = 0;

@@ -37,4 +37,12 @@ done
 expect_text kept/run.md '^\| last \| 122 \| 122 \| memory ' 'the guard'
 expect_text kept/run.md '^\| mix-mem3 \| 0 \| 0 \| ended ' 'a job of four'
 expect_text out '^    free +100 %' 'no slot is left'
+
+python3 "$SOURCE_ROOT/tests/device/share.py" terminate >out 2>&1
+expect_text out '^both big +terminate +the victim: exit .* after [0-9.]+ s$' 'a client that is ended'
+expect_text out '^ +its neighbour: goes on$' 'leaves the one beside it'
+[ "$(grep -c 'its neighbour' out)" = "$(grep -c 'the victim' out)" ]
+result $? 'each case has both'
+! grep -E 'FAILED|Traceback|out of time' out
+result $? 'all cases are made'
 finish

@@ -201,6 +201,17 @@ expect_exit 124 "a time limit, for one that ignores signals" $run -q --timeout 0
     sh -c 'trap "" TERM; exec sleep 60'
 no_mps_left "the daemon is gone after all that"
 
+# A client that would die of the signal leaves by itself, and the exit code is that of the signal.
+touch leave
+$run -q --share --mem 4G -- "$fake_job" linger leave alloc 1G touch works spin 60 >said 2>err &
+job=$!
+await [ -e works ]
+kill -TERM $job
+wait $job
+[ $? -eq 143 ]
+result $? "SIGTERM to a client of MPS: exit code 143"
+expect_text said '^terminated$' "it was dropped by its server, and left"
+
 # What the job leaves in a process group of its own is told to end, and not killed at once.
 expect_exit 0 "a job with a process left behind" $run -q --grace 1h -- sh -c \
     'setsid sh -c "trap \"touch told; exit\" TERM; touch left; while :; do sleep 0.02; done" &

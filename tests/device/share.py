@@ -3,9 +3,11 @@
 usage: share.py [STEP…]    as root; all steps, where none is named, in under four minutes. Prints each
                            command with its answer, then the findings. Ends every daemon that it
                            started, also on failure. Steps: commands limits ends fault users
-       share.py probe      what is not known yet, under 40 s (share_probe.py)"""
+       share.py probe      flags, protocols, one server for two users, under 40 s (share_probe.py)
+       share.py terminate  when does the end of a client harm the one beside it? 50 s (share_terminate.py)"""
 import ctypes
 import glob
+import importlib
 import os
 import shutil
 import signal
@@ -24,12 +26,15 @@ PATIENCE = 20
 # ---- a client of the driver API: words on the command line say what it does -----------------------
 
 class Client:
-    """share.py client WORD…: sm, info, alloc SIZE, managed SIZE, busy SECONDS, fault, wait FILE,
+    """share.py client WORD…: sm, info, alloc SIZE, managed SIZE, queue COUNT, linger (at an error), busy SECONDS,
+    fault, wait FILE,
     unset NAME (before CUDA starts), touch FILE, sleep SECONDS. Prints a line for each."""
 
     def __init__(self):
         self.cuda = None
         self.buffers = []
+        self.queued = 20  # fills of a buffer before each synchronization
+        self.lingers = False
 
     def call(self, name, *arguments):
         return getattr(self.cuda, name)(*arguments)
@@ -80,17 +85,25 @@ class Client:
         if result == 0:
             self.buffers.append((pointer, size))
 
+    def queue(self, count):
+        self.queued = int(count)
+
+    def linger(self):
+        self.lingers = True
+
     def busy(self, seconds):
         if not self.buffers:
             self.alloc("0.5")
         pointer, size = self.buffers[0]
         until, rounds, result = time.time() + float(seconds), 0, 0
         while time.time() < until and result == 0:
-            for _ in range(20):
+            for _ in range(self.queued):
                 self.call("cuMemsetD8Async", pointer, 1, ctypes.c_size_t(size), None)
             result = self.call("cuCtxSynchronize")
             rounds += 1
         self.say("busy", rounds, "->", result, "%.2f" % time.time())
+        if result and self.lingers:
+            time.sleep(60)
         if result:
             sys.exit(10)
 
@@ -141,6 +154,10 @@ def become_fake(words):
         if word in names:
             name, change = names[word]
             said += [name, change(words.pop(0))]
+        elif word == "queue":
+            words.pop(0)
+        elif word == "linger":
+            said += [word, "/never"]
         elif word in ("touch", "wait", "unset"):
             said += [word, words.pop(0)]
         elif word != "info":
@@ -451,10 +468,8 @@ def main():
         return
     uuid = subprocess.run(["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"], capture_output=True,
                           text=True).stdout.split()[0]
-    if words == ["probe"]:
-        import share_probe
-
-        share_probe.main(uuid)
+    if words in (["probe"], ["terminate"]):
+        importlib.import_module("share_" + words[0]).main(uuid)
         return
     if not set(words) <= set(STEPS):
         sys.exit(__doc__)

@@ -9,6 +9,8 @@
  *   seen COUNT        works until its GPU's processes were listed so many times more
  *   spin SECONDS      works meanwhile: ends with 10 where its server is at fault, 12 where it was
  *                     terminated, 13 where the server ended without a word
+ *   linger FILE       dies of SIGTERM at once from here on; when it is terminated, it leaves when
+ *                     that file is there
  *   fault             an illegal access: ends with 11
  *   name NAME         is called so from here on, as `ps` has it
  *   title             writes over its environment, as Python's setproctitle does unless SPT_NOENV
@@ -40,6 +42,7 @@ static bool started;
 static unsigned sms = 132;
 static unsigned long long limit; /* 0: none */
 static uint64_t held;
+static const char *lingers_for; /* a file, or NULL */
 
 static uint64_t parse_size(const char *text)
 {
@@ -133,6 +136,8 @@ static void look_at_server(double seconds)
     bool fault = got > 0 && strncmp(answer, "fault", 5) == 0;
     bool told = got > 0;
     printf("%s\n", fault ? "fault of another" : told ? "terminated" : "server gone");
+    while (lingers_for && access(lingers_for, F_OK) < 0)
+        await(-1, 0.01);
     leave(fault ? EXIT_VICTIM : told ? EXIT_TERMINATED : EXIT_ALONE);
 }
 
@@ -191,6 +196,13 @@ static void spin(double seconds)
         look_at_server(0.01);
 }
 
+static void linger(const char *path)
+{
+    start();
+    lingers_for = path;
+    signal(SIGTERM, SIG_DFL);
+}
+
 static void set_title(void)
 {
     for (char **variable = environ; !getenv("SPT_NOENV") && *variable; variable++) {
@@ -210,6 +222,8 @@ static void obey(const char *word, const char *argument)
         await(-1, atof(argument));
     else if (strcmp(word, "exit") == 0)
         leave(atoi(argument));
+    else if (strcmp(word, "linger") == 0)
+        linger(argument);
     else if (strcmp(word, "name") == 0)
         prctl(PR_SET_NAME, argument);
     else {

@@ -33,6 +33,7 @@ static void expect(const char *before, const char *text, struct mps_story expect
     assert_int_equal(story.connected.others, expected.connected.others);
     assert_int_equal(story.torn_down.own, expected.torn_down.own);
     assert_int_equal(story.torn_down.others, expected.torn_down.others);
+    assert_int_equal(story.another_had_left, expected.another_had_left);
 }
 
 static void clients_are_counted_once(void **state)
@@ -69,6 +70,33 @@ static void of_several_faults_the_first_that_took_own_ones_counts(void **state)
            (struct mps_story){.torn_down = {0, 1}});
 }
 
+#define AT(time, text) "[2026-12-01 " time " Server   520] " text "\n"
+#define LEFT(time, pid)                                                                            \
+    AT(time, "Client {PID: " pid ", Context ID: 1} exiting. Number of active client contexts is "  \
+                                 "1.")
+#define FAULT_AT(time) AT(time, "Server is handling a fatal GPU error.")
+
+/* As seen when a client was killed while a kernel of it ran. */
+static void a_fault_may_be_of_one_that_has_just_left(void **state)
+{
+    (void)state;
+    const struct mps_story shortly = {.torn_down = {1, 0}, .another_had_left = true};
+    const struct mps_story not_so = {.torn_down = {1, 0}};
+    expect("", LEFT("11:43:33.010", "529") FAULT_AT("11:43:33.155") DOWN("724"), shortly);
+    expect("",
+           LEFT("23:59:59.900", "529") "[2026-12-02 00:00:00.100 Server   520] Server is "
+                                       "handling a fatal GPU error.\n" DOWN("724"),
+           shortly);
+    expect("", LEFT("11:43:30.010", "529") FAULT_AT("11:43:33.155") DOWN("724"), not_so);
+    expect("", LEFT("11:43:33.010", "725") FAULT_AT("11:43:33.155") DOWN("724"), not_so);
+    expect("", FAULT_AT("11:43:33.155") DOWN("724") LEFT("11:43:33.200", "529"), not_so);
+    expect(LEFT("11:43:33.010", "529"), FAULT_AT("11:43:33.155") DOWN("724"), not_so);
+    expect("",
+           LEFT("11:43:33.010", "529") FAULT_AT("11:43:33.155") DOWN("713") FAULT_AT("11:43:35.155")
+               DOWN("724"),
+           not_so);
+}
+
 /* A new daemon begins a new log. */
 static void a_log_that_is_shorter_is_read_from_its_begin(void **state)
 {
@@ -98,6 +126,7 @@ int main(void)
         cmocka_unit_test(clients_are_counted_once),
         cmocka_unit_test(a_fault_names_all_that_it_took_down),
         cmocka_unit_test(of_several_faults_the_first_that_took_own_ones_counts),
+        cmocka_unit_test(a_fault_may_be_of_one_that_has_just_left),
         cmocka_unit_test(a_log_that_is_shorter_is_read_from_its_begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
