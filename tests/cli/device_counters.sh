@@ -36,7 +36,7 @@ import runpy, sys
 import burst, last, tensor
 burst.TURN, burst.TURNS = 1, 2
 last.SECONDS_A_LOAD, last.LOADS = 1.2, ("bf16 4096", "int8 8192")
-last.START_SECONDS, last.STEADY_SECONDS = 0.8, 2
+last.START_SECONDS, last.STEADY_SECONDS, last.SECONDS_AT_THE_LIMIT = 0.8, 2, 1
 tensor.SECONDS = 3
 script = sys.argv.pop(1)
 if script in ("burst", "last", "tensor"):
@@ -55,6 +55,7 @@ part() {
 parts=
 part products last tensor
 part alternating last burst
+part limit last limit
 part steady last steady
 part modes burst 1 burst
 part paths tensor 'int8 8192'
@@ -67,8 +68,9 @@ done
 # How many samples fall into such short spans depends on the machine: what was printed, not which figures.
 expect_text products/out '^\| int8 8192 \| .* \|$' 'last.py: four sets beside a product'
 expect_text alternating/out '^tf32 256: .* of frames with a clock' 'two loads that take turns'
+expect_text limit/out '^bf16 8192: .* of frames with a clock' 'two at the power limit'
 expect_text steady/out '^record at 10 Hz: .* % of a core .* busy frames with a clock; ' 'a steady load, and what is taken of a core'
-cat products/out alternating/out steady/out | grep -q 'failed:'
+cat products/out alternating/out limit/out steady/out | grep -q 'failed:'
 [ $? -eq 1 ]
 result $? 'no part of it failed'
 expect_text modes/out '^\| bf16 8192 \| burst \| ' 'burst.py: a line for each mode and load'
@@ -80,5 +82,7 @@ grep -q skipped paths/out
 result $? 'of every load'
 expect_text soak/out '^burst, 2 s: [0-9]+ frames, .* busy frames have it; ' 'counters.py: a soak'
 expect_text soak/out 'restarts of the helper: ' 'with its helper'
+[ -s loaded/soak.roof ]
+result $? 'its recording is kept'
 expect_text loaded/out '^  the load: [1-9][0-9]* products$' 'beside a load of its own'
 finish

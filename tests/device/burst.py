@@ -81,12 +81,12 @@ def watts_each_second(begin_after, seconds):
     return watts
 
 
-def one_turn(load):
+def one_turn(load, seconds):
     load.start()
     begin = time.time()
     time.sleep(0.5)
     done, start = load.done, time.time()
-    watts = watts_each_second(0, TURN - 0.5)
+    watts = watts_each_second(0, seconds - 0.5)
     done, end = load.done - done, time.time()
     load.stop()
     return {"begin": begin, "start": start, "end": end, "watts": watts,
@@ -117,16 +117,16 @@ def judge(turn, frames, kind, mode):
     turn["mode"] = mode
 
 
-def one_round(loads, modes, keep):
-    """Returns the account of each mode."""
+def one_round(loads, modes, keep, turns, seconds):
+    """The loads take turns of so many seconds. Returns the account of each mode."""
     accounts = {}
     for mode in modes:
         watcher = Frames(mode)
         time.sleep(1.5)
         watcher.start_account()
-        turns = [(name, kind, one_turn(load)) for _ in range(TURNS // 2) for name, kind, load in loads]
+        made = [(name, kind, one_turn(load, seconds)) for _ in range(turns // 2) for name, kind, load in loads]
         accounts[mode] = watcher.end()
-        for name, kind, turn in turns:
+        for name, kind, turn in made:
             judge(turn, watcher.frames, kind, mode)
             turn["load"] = name
             keep(turn)
@@ -159,12 +159,12 @@ def print_table(turns):
                 show([turn.get("error_of_products") for turn in of], 2)))
 
 
-def prepare():
+def prepare(loads=LOADS):
     import pynvml
 
     pynvml.nvmlInit()
     return [("%s %d" % (kind, n), kind, gpu.product(kind, n, repeats, start=False))
-            for kind, n, repeats in LOADS]
+            for kind, n, repeats in loads]
 
 
 def main():
@@ -180,7 +180,7 @@ def main():
                 file.write(json.dumps(turn) + "\n")
 
     for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 1):
-        accounts = one_round(loads, sys.argv[2:] or MODES, keep)
+        accounts = one_round(loads, sys.argv[2:] or MODES, keep, TURNS, TURN)
         for mode, account in accounts.items():
             print("%s: %s" % (mode, account))
     print_table(turns)

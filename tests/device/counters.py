@@ -7,6 +7,7 @@ usage: counters.py [SECONDS]     a soak under load, two programs that want them,
                                  or else beside whatever runs"""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -156,6 +157,8 @@ def soak_beside(seconds, mode="continuous", kind=None, n=0):
             print("  %s: %s" % (name, part))
         print("  restarts of the helper: %d; recording: %.1f MB in all, it grew by %.1f MB an hour" % (
             max(len(helpers) - 1, 0), os.path.getsize(path) / 1e6, grown / span * 3600 / 1e6))
+        if "OUT" in os.environ:
+            shutil.copy(path, os.environ["OUT"])
     if load:
         print("  the load: %d products" % load.done)
         load.stop()

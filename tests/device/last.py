@@ -1,4 +1,4 @@
-"""What CUPTI's counters give and cost, in 150 s behind PyTorch's start: a step of session.sh gets 180.
+"""What CUPTI's counters give and cost, in 180 s behind PyTorch's start: a step of session.sh gets 210.
 
 usage: last.py [PART…]          parts, all without one:
   tensor    30 s: five products beside four sets of counters: does the set that bursts used to count, with
@@ -6,6 +6,7 @@ usage: last.py [PART…]          parts, all without one:
             instructions that no other pipe takes tell the older tensor path from the newer?
   burst     16 s: two loads that take turns beside `rooftop stat` at 10 Hz: power, clock, delay, and what
             Rooftop and its helper take of a core
+  limit     26 s: two loads at the power limit, 12 s each: how right is the clock that is held between bursts?
   steady    100 s: `nvidia-smi dmon`, `rooftop stat` without those counters and with bursts, all at 1 Hz, then `rooftop
             record` at 10 Hz, 25 s each beside a steady load
 What is printed also goes to $OUT/last.log, the figures to $OUT/last.json."""
@@ -24,6 +25,8 @@ import tensor
 
 OUT = os.environ.get("OUT")
 LOADS = ("bf16 4096", "tf32 1024", "int8 8192", "fp64 4096", "bf16 8192")
+LOADS_AT_THE_LIMIT = (("bf16", 8192, 5), ("tf32", 4096, 10))
+SECONDS_AT_THE_LIMIT = 12
 SETS = ("burst set", "ld, XU", "burst set, ld, XU", "other pipes")
 SECONDS_A_LOAD = 3.6
 STEADY_SECONDS = 25
@@ -62,9 +65,9 @@ def spoiled():
     return rows
 
 
-def alternating():
+def turns_with_bursts(what, loads, count, seconds):
     turns = []
-    accounts = burst.one_round(burst.prepare(), ("burst",), turns.append)
+    accounts = burst.one_round(burst.prepare(loads), ("burst",), turns.append, count, seconds)
     for turn in turns:
         say("%s: %s W, %s TFLOP/s; %s %% of frames with a clock, %s %% fresh, the first after %s s; clock %s "
             "MHz, pipe wrong by %s points" % (
@@ -72,8 +75,16 @@ def alternating():
                 shown(turn["flops"] / 1e12, 2), shown(100 * (turn["with_clock"] or 0), 0),
                 shown(100 * (turn["fresh"] or 0), 0), shown(turn["delay"], 2),
                 shown(turn["clock"] and turn["clock"] / 1e6, 0), shown(turn.get("error"), 2)))
-    say("alternating: %s" % accounts["burst"])
+    say("%s: %s" % (what, accounts["burst"]))
     return {"turns": turns, "accounts": accounts}
+
+
+def alternating():
+    return turns_with_bursts("alternating", burst.LOADS, burst.TURNS, burst.TURN)
+
+
+def at_the_limit():
+    return turns_with_bursts("at the power limit", LOADS_AT_THE_LIMIT, 2, SECONDS_AT_THE_LIMIT)
 
 
 def watch_beside(command):
@@ -133,7 +144,7 @@ def steady():
     return accounts
 
 
-PARTS = {"tensor": spoiled, "burst": alternating, "steady": steady}
+PARTS = {"tensor": spoiled, "burst": alternating, "limit": at_the_limit, "steady": steady}
 
 
 def main():

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "cmocka_test.h"
 #include "counter/combined.h"
+#include "counter/cupti/helper_device.h"
 
 static char script_path[] = "/tmp/rooftop-cupti-XXXXXX";
 static char log_path[sizeof(script_path) + 4];
@@ -277,6 +279,26 @@ static void makes_no_more_bursts_than_a_core_may_pay_for(void **state)
     assert_int_equal(sample->absent[METRIC_EFFECTIVE_CLOCK], ABSENT_COUNTERS_RESTING);
     assert_int_equal(count_log("enable"), 3);
     close_overlay(fixture);
+}
+
+/* A hundred seconds at 0.4 % of a core pay for a burst of 0.25 s, but not at a quarter of that. */
+static void pays_less_where_nobody_looks_often(void **state)
+{
+    (void)state;
+    static const struct cupti_helper_device wanted = {.bursts = true};
+    static const struct cupti_helper_config config = {.burst_period = 5, .burst_cpu = .004};
+    struct helper_device device = {
+        .config = &config,
+        .wanted = &wanted,
+        .due = INFINITY,
+        .burst_cost = .25,
+        .paid_at = clock_monotonic() - 100,
+    };
+    struct helper_device other = device;
+    helper_device_hasten(&device, &(struct cupti_wish){.slow = 1});
+    assert_true(isinf(device.due));
+    helper_device_hasten(&other, &(struct cupti_wish){0});
+    assert_true(isfinite(other.due));
 }
 
 static void makes_no_bursts_while_nothing_runs(void **state)
@@ -657,6 +679,7 @@ int main(void)
         TEST(answers_a_change_of_the_work_at_once),
         TEST(knows_work_again_without_a_burst),
         TEST(makes_no_more_bursts_than_a_core_may_pay_for),
+        TEST(pays_less_where_nobody_looks_often),
         TEST(makes_no_bursts_while_nothing_runs),
         TEST(counts_the_clock_without_what_may_spoil_it),
         TEST(sees_the_driver_throttle),

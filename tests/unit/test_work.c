@@ -150,6 +150,38 @@ static void moves_the_clock_as_the_driver_does(void **state)
     assert_float_equal(work_clock(&watch, work), 1.5e9 * 1.96 / 2, 1);
 }
 
+/* NVML's clock wavers while the load and its true clock stay the same. */
+static void several_bursts_tell_the_clock_together(void **state)
+{
+    (void)state;
+    static const double drivers[] = {1.50e9, 1.48e9, 1.53e9, 1.49e9};
+    struct work_watch watch = {0};
+    struct work_burst last = no_burst;
+    const struct work_state *work = NULL;
+    double sum = 0;
+    for (int i = 0; i < 4; i++) {
+        for (int k = 0; k < 4; k++)
+            look(&watch, .9, drivers[i], 10 * i + 1 + .1 * k, &last);
+        last = burst_of(10 * i + 1.05, 1.32e9);
+        work = look(&watch, .9, drivers[i], 10 * i + 1.4, &last);
+        sum += 1.32e9 / drivers[i];
+    }
+    look(&watch, .9, 1.5e9, 50, &last);
+    look(&watch, .9, 1.5e9, 50.1, &last);
+    assert_float_equal(work_clock(&watch, work), 1.5e9 * sum / 4, 1e6);
+}
+
+static void knows_who_looks_rarely(void **state)
+{
+    (void)state;
+    struct work_watch watch = {0};
+    look(&watch, .9, 1.5e9, 1, &no_burst);
+    look(&watch, .9, 1.5e9, 1.1, &no_burst);
+    assert_false(work_is_slow(&watch));
+    look(&watch, .9, 1.5e9, 2.1, &no_burst);
+    assert_true(work_is_slow(&watch));
+}
+
 static void other_work_before_has_no_part_in_the_clock(void **state)
 {
     (void)state;
@@ -174,6 +206,26 @@ static void wishes_for_a_burst_when_new_work_has_settled(void **state)
     }
     look(&watch, .9, 1.98e9, 2.6, &no_burst);
     assert_int_equal(work_wish(&watch, NULL, 2.6, 5), WORK_BURST);
+}
+
+/* The clock of what draws too much dips while it is braked. */
+static void waits_for_the_brake_at_the_power_limit(void **state)
+{
+    (void)state;
+    struct work_watch watch = {0};
+    look(&watch, .1, 1.98e9, .9, &no_burst);
+    for (int i = 0; i <= 25; i++) {
+        struct sample sample = sample_of(.9, 1.5e9);
+        sample_set(&sample, METRIC_POWER, i < 5 ? 720 : 690);
+        sample_set(&sample, METRIC_POWER_LIMIT, 700);
+        double now = 1 + .1 * i;
+        const struct work_state *work = work_look_at(&watch, &sample, now, &no_burst);
+        enum work_wish wish = work_wish(&watch, work, now, 5);
+        if (i < 20)
+            assert_int_equal(wish, WORK_NO_BURST);
+        if (i == 25)
+            assert_int_equal(wish, WORK_BURST);
+    }
 }
 
 static void wishes_for_none_while_nothing_runs(void **state)
@@ -259,8 +311,11 @@ int main(void)
         cmocka_unit_test(knows_work_again_that_comes_back),
         cmocka_unit_test(forgets_the_oldest_where_there_are_many),
         cmocka_unit_test(moves_the_clock_as_the_driver_does),
+        cmocka_unit_test(several_bursts_tell_the_clock_together),
+        cmocka_unit_test(knows_who_looks_rarely),
         cmocka_unit_test(other_work_before_has_no_part_in_the_clock),
         cmocka_unit_test(wishes_for_a_burst_when_new_work_has_settled),
+        cmocka_unit_test(waits_for_the_brake_at_the_power_limit),
         cmocka_unit_test(wishes_for_none_while_nothing_runs),
         cmocka_unit_test(wishes_for_fewer_while_the_work_stays),
         cmocka_unit_test(makes_nothing_of_a_burst_without_a_clock),

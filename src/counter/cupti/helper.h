@@ -41,7 +41,8 @@ MUST_CHECK int cupti_helper_parse(struct cupti_helper_config *ret, int argc, cha
 /* Asks for a burst. */
 struct cupti_wish {
     uint8_t device;
-    uint8_t apart;    /* 1: of what is counted apart */
+    uint8_t apart; /* 1: of what is counted apart */
+    uint8_t slow;  /* 1: the GPU is looked at each second or more rarely: a quarter of burst_cpu */
     uint8_t sessions; /* the last eight bits of the number of those that the asker knows of: a wish
                          that crosses a burst's report is no wish for another */
 };

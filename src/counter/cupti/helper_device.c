@@ -21,6 +21,8 @@ static const double BUFFERED_SECONDS = 2;
 static const double MOST_BURSTS_LEFT = 6;
 /* A wish that cannot be paid for within this time is forgotten: the work may be another then. */
 static const double WISH_SECONDS = 0.5;
+/* Beside a sampler that takes little itself, bursts take little too. */
+static const double CPU_OF_SLOW = 0.25;
 /* Turing and GA100 sample by their system clock, which is not known here and varies. */
 static const double ASSUMED_SYSCLK = 1e9;
 
@@ -170,7 +172,8 @@ static struct cupti_sampling sampling_of(const struct helper_device *device)
 static double price(const struct helper_device *device)
 {
     const struct cupti_helper_config *config = device->config;
-    return fmax(config->burst_period, device->burst_cost / config->burst_cpu);
+    double cpu = config->burst_cpu * (device->slow ? CPU_OF_SLOW : 1);
+    return fmax(config->burst_period, device->burst_cost / cpu);
 }
 
 static void earn_bursts(struct helper_device *device)
@@ -327,6 +330,7 @@ void helper_device_hasten(struct helper_device *device, const struct cupti_wish 
     if (!device->wanted->bursts || device->sampling || device->failures > 0 ||
         wish->sessions != (uint8_t)device->sessions)
         return;
+    device->slow = wish->slow;
     earn_bursts(device);
     double missing = fmax(1 - device->bursts_left, 0) * price(device);
     if (missing > WISH_SECONDS)

@@ -33,7 +33,8 @@ struct helper_device {
     double session_cpu; /* and those of this session, */
     double burst_cost;  /* or of the last burst */
     double bursts_left; /* that are paid for, */
-    double paid_at;     /* up to this time */
+    double paid_at;     /* up to this time, */
+    bool slow;          /* and at the price of one that is looked at rarely */
 };
 
 /* Does what is due now and says what came out of it in `report`, whose state tells how it went.

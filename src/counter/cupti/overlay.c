@@ -287,6 +287,7 @@ static bool pass_wish(struct overlay_device *device, enum work_wish wish)
     bool news = wish != WORK_NO_BURST && !device->hasten;
     device->hasten = wish != WORK_NO_BURST;
     device->hasten_apart = wish == WORK_BURST_APART;
+    device->hasten_slow = work_is_slow(&device->work);
     return news;
 }
 

@@ -147,6 +147,7 @@ static void pass_on_wishes(struct overlay *overlay)
         struct cupti_wish wish = {
             .device = (uint8_t)i,
             .apart = device->hasten_apart,
+            .slow = device->hasten_slow,
             .sessions = (uint8_t)(device->sessions - device->sessions_before),
         };
         device->hasten = false;

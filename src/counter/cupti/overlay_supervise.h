@@ -21,6 +21,7 @@ struct overlay_device {
     bool asked; /* somebody reads it */
     bool hasten;
     bool hasten_apart;
+    bool hasten_slow; /* the asker looks rarely */
     enum cupti_state state;
     char text[sizeof(((struct cupti_report *)0)->text)];
     uint32_t overflows;

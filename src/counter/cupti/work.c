@@ -4,7 +4,7 @@
 
 #include "counter/cupti/plan.h"
 
-enum { SIGN_GRAPHICS = 3, SIGN_CLOCK = 4 };
+enum { SIGN_GRAPHICS = 3, SIGN_CLOCK = 4, SIGN_POWER = 5 };
 
 /* By how much each must move. While a load stays the same, NVML's clock moves by up to 8 % (the
  * recording of the known workloads on an H200). The averaged power would follow a change for a
@@ -19,18 +19,25 @@ static const struct {
     {METRIC_DRAM_ACTIVE, 0.1, false},
     [SIGN_GRAPHICS] = {METRIC_GRAPHICS_ACTIVE, 0.1, false},
     [SIGN_CLOCK] = {METRIC_SM_CLOCK, 0.08, true},
-    {METRIC_POWER, 0.2, true},
+    [SIGN_POWER] = {METRIC_POWER, 0.2, true},
 };
 
 /* Looks are remembered so far apart, so that what came before a burst is still among them. */
-static const double APART = 0.01;
-/* A burst is not wished for before the work has looked the same for so long. */
-static const double SETTLED_SECONDS = 0.5;
+static const double APART = 0.04;
+/* A burst is not wished for before the work has looked the same for so long. What draws more power
+ * than it may is first let be and then braked: on an H200 the clock dips by a fifth 0.8 s and 1.7 s
+ * behind the start of such work, within a tenth of a second. */
+static const double SETTLED_SECONDS = 0.5, SETTLED_AT_POWER_LIMIT = 2;
+static const double NEAR_POWER_LIMIT = 0.98;
 static const double IDLE_BELOW = 0.01;
 /* What a burst saw is forgotten then. */
 static const double LONGEST_MEMORY = 300;
 /* While the work stays the same, in periods: 10 s from its first burst to the second, then 30 s. */
 static const double SECOND_PERIODS = 2, NEXT_PERIODS = 6;
+/* So many bursts tell together how the effective clock stands to NVML's, which wavers by a
+ * hundredth from moment to moment. */
+static const double BURSTS_TO_AVERAGE = 4;
+static const double SLOW_SECONDS = 0.9;
 /* Of so many bursts one is of what is counted apart. */
 enum { BURSTS_FOR_ONE_APART = 4 };
 
@@ -54,6 +61,8 @@ static struct work_look look(const struct work_watch *watch, const struct sample
     for (size_t i = 0; i < WORK_SIGNS; i++)
         work.sign[i] = sample_get(sample, signs[i].metric, NAN);
     work.clock = work.sign[SIGN_CLOCK];
+    work.at_power_limit = work.sign[SIGN_POWER] >=
+                          NEAR_POWER_LIMIT * sample_get(sample, METRIC_POWER_LIMIT, INFINITY);
     if (watch->count > 0 && isfinite(watch->now.sign[SIGN_CLOCK]) && is_alike(&watch->now, &work))
         work.clock = (work.clock + watch->now.sign[SIGN_CLOCK]) / 2;
     return work;
@@ -77,6 +86,7 @@ static const struct work_look *look_before(const struct work_watch *watch, doubl
 static void remember(struct work_watch *watch, const struct work_look *work)
 {
     size_t last = (watch->count + WORK_REMEMBERED - 1) % WORK_REMEMBERED;
+    watch->time_before = watch->now.time;
     watch->now = *work;
     if (watch->count == 0 || work->time - watch->recent[last].time >= APART)
         watch->recent[watch->count++ % WORK_REMEMBERED] = *work;
@@ -128,6 +138,15 @@ static struct work_state *take_oldest(struct work_watch *watch)
     return oldest;
 }
 
+static void take_clock(struct work_state *state)
+{
+    double ratio = state->values.value[METRIC_EFFECTIVE_CLOCK] / state->look.clock;
+    if (!isfinite(ratio))
+        return;
+    state->clocks++;
+    state->clock_ratio += (ratio - state->clock_ratio) / fmin(state->clocks, BURSTS_TO_AVERAGE);
+}
+
 static void take_burst(struct work_watch *watch, const struct work_look *work,
                        const struct work_burst *burst)
 {
@@ -150,6 +169,8 @@ static void take_burst(struct work_watch *watch, const struct work_look *work,
         return;
     state->look = look_during(watch, work, burst);
     state->seen = burst->end;
+    if (burst->metrics & METRIC_BIT(METRIC_EFFECTIVE_CLOCK))
+        take_clock(state);
 }
 
 const struct work_state *work_look_at(struct work_watch *watch, const struct sample *sample,
@@ -164,9 +185,25 @@ const struct work_state *work_look_at(struct work_watch *watch, const struct sam
     return find(watch, &work);
 }
 
+static bool was_at_power_limit(const struct work_watch *watch, double since)
+{
+    for (size_t i = 0; i < WORK_REMEMBERED && i < watch->count; i++)
+        if (watch->recent[i].at_power_limit && watch->recent[i].time >= since)
+            return true;
+    return false;
+}
+
 static bool is_settled(const struct work_watch *watch)
 {
-    return is_alike(look_before(watch, watch->now.time - SETTLED_SECONDS), &watch->now);
+    double now = watch->now.time;
+    bool at_limit = was_at_power_limit(watch, now - SETTLED_SECONDS);
+    double since = now - (at_limit ? SETTLED_AT_POWER_LIMIT : SETTLED_SECONDS);
+    return is_alike(look_before(watch, since), &watch->now);
+}
+
+bool work_is_slow(const struct work_watch *watch)
+{
+    return watch->now.time - watch->time_before >= SLOW_SECONDS;
 }
 
 bool work_is_idle(const struct work_watch *watch)
@@ -189,6 +226,7 @@ enum work_wish work_wish(const struct work_watch *watch, const struct work_state
 
 double work_clock(const struct work_watch *watch, const struct work_state *state)
 {
-    double moved = watch->now.clock / state->look.clock;
-    return state->values.value[METRIC_EFFECTIVE_CLOCK] * (isfinite(moved) ? moved : 1);
+    double clock = watch->now.clock * state->clock_ratio;
+    return isfinite(clock) && state->clocks > 0 ? clock
+                                                : state->values.value[METRIC_EFFECTIVE_CLOCK];
 }

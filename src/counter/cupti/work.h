@@ -15,6 +15,7 @@ struct work_look {
     double time;             /* monotonic */
     double sign[WORK_SIGNS]; /* NaN where not known */
     double clock;            /* NVML's, as it was on average since the look before */
+    bool at_power_limit;
 };
 
 /* What counters gave. */
@@ -33,13 +34,16 @@ struct work_burst {
 struct work_state {
     struct work_look look; /* as the last burst saw it */
     struct work_values values;
-    double seen;     /* the end of the last burst that measured the clock; 0: no state */
-    unsigned bursts; /* that saw it */
+    double seen;        /* the end of the last burst that measured the clock; 0: no state */
+    unsigned bursts;    /* that saw it */
+    double clock_ratio; /* the effective clock over NVML's, the mean of its last bursts */
+    unsigned clocks;    /* bursts that have told it */
 };
 
 /* All zero to begin with. */
 struct work_watch {
     struct work_look now;
+    double time_before; /* of the look before */
     struct work_look recent[WORK_REMEMBERED];
     size_t count;
     struct work_state states[WORK_STATES];
@@ -64,5 +68,9 @@ enum work_wish work_wish(const struct work_watch *watch, const struct work_state
 /* Nothing runs, as far as the last sample tells. */
 bool work_is_idle(const struct work_watch *watch);
 
-/* The effective clock since the look before: the burst's, moved as NVML's clock has moved since. */
+/* What was looked at last comes a second behind the look before, or later. */
+bool work_is_slow(const struct work_watch *watch);
+
+/* The effective clock since the look before: what the bursts saw of it beside NVML's clock, times
+ * that clock now. */
 double work_clock(const struct work_watch *watch, const struct work_state *state);
