@@ -32,6 +32,7 @@ struct run {
     struct job job;
     pid_t daemon;  /* MPS', or 0 */
     int daemon_fd; /* of its process, or -1 */
+    double attempt_begin; /* monotonic */
     struct process_tree tree;
     struct verify verify;
     struct guard guard;

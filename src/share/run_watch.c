@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -237,9 +238,15 @@ static void look_at_limits(struct run *run, const struct reading *reading)
         stop(run, OUTCOME_MEMORY, RUN_EXIT_MEMORY, why);
 }
 
+/* The first frame covers what came before the job too: the start of MPS, the wait for a slot. */
+static double interval_of_job(const struct run *run)
+{
+    return fmin(monitor_interval(run->monitor), clock_monotonic() - run->attempt_begin);
+}
+
 static void look_at_gpu(struct run *run, size_t i, const struct reading *reading)
 {
-    double interval = monitor_interval(run->monitor);
+    double interval = interval_of_job(run);
     if (!run->ended) {
         account_add(&run->account->gpus[i], reading, interval, &run->tree,
                     run->jobs[i] + run->strangers[i]);
@@ -431,8 +438,9 @@ int run_watch(struct run *run)
     count_jobs(run, false);
     /* Orphans of the job stay in its tree. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    run->attempt_begin = clock_monotonic();
     if (run->account->begin <= 0)
-        run->account->begin = clock_monotonic();
+        run->account->begin = run->attempt_begin;
     if (r == 0)
         r = start(run);
     if (r == 0)

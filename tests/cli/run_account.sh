@@ -32,6 +32,26 @@ result $? "its energy is all of the GPU's"
 is_about 0.995 a.json gpus.0.busy_seconds gpus.0.measured_seconds
 result $? "its busy time"
 
+# What MPS takes to start is not the job's time: here as long as 20 more readings.
+cat >slow_mps <<'END'
+#!/bin/sh
+readings() {
+    grep -c '^nvmlDeviceGetUtilizationRates' "$FAKE_GPU/calls"
+}
+if [ "${1-}" = -d ]; then
+    enough=$(($(readings) + 20))
+    until [ "$(readings)" -ge "$enough" ]; do sleep 0.01; done
+fi
+exec "$FAKE_MPS_CONTROL" "$@"
+END
+chmod +x slow_mps
+expect_exit 0 "a job whose MPS daemon starts slowly" env FAKE_MPS_CONTROL="$ROOFTOP_MPS_CONTROL" ROOFTOP_MPS_CONTROL="$PWD/slow_mps" \
+    "$ROOFTOP" run --share --sm 25% --mem 4G --json slow.json -- "$fake_job" alloc 1G seen 10
+"$jsoncheck" wall_seconds waited_seconds gpus.0.measured_seconds <slow.json | awk '{ exit !($3 > 0 && $3 <= $1 && $2 > 1) }'
+result $? "only the job's time is measured"
+is_about 601.75 slow.json gpus.0.energy_joules gpus.0.measured_seconds
+result $? "and its energy"
+
 # Beside another, from its first to its last moment: half of the energy, as an estimate.
 "$ROOFTOP" run -q --share --sm 25% --mem 4G -- "$fake_job" start touch one wait end >/dev/null &
 other=$!
