@@ -58,8 +58,8 @@ static void terminate(struct daemon *daemon, pid_t server, pid_t pid, int fd)
     }
     for (size_t i = 0; i < CLIENTS; i++)
         if (pid && daemon->connections[i].pid == pid) {
+            /* It stays a client until its process ends. */
             dprintf(daemon->connections[i].fd, "end\n");
-            drop(daemon, &daemon->connections[i]);
             dprintf(fd, "0\n");
             return;
         }
