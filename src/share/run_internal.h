@@ -30,8 +30,8 @@ struct run {
     struct loop *loop;
     struct loop_timer *kill_timer, *leave_timer, *timeout_timer, *tick_timer;
     struct job job;
-    pid_t daemon;  /* MPS', or 0 */
-    int daemon_fd; /* of its process, or -1 */
+    pid_t daemon;         /* MPS', or 0 */
+    int daemon_fd;        /* of its process, or -1 */
     double attempt_begin; /* monotonic */
     struct process_tree tree;
     struct verify verify;

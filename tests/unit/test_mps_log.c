@@ -73,7 +73,7 @@ static void of_several_faults_the_first_that_took_own_ones_counts(void **state)
 #define AT(time, text) "[2026-12-01 " time " Server   520] " text "\n"
 #define LEFT(time, pid)                                                                            \
     AT(time, "Client {PID: " pid ", Context ID: 1} exiting. Number of active client contexts is "  \
-                                 "1.")
+             "1.")
 #define FAULT_AT(time) AT(time, "Server is handling a fatal GPU error.")
 
 /* As seen when a client was killed while a kernel of it ran. */
