@@ -41,6 +41,17 @@ expect_exit 2 "a file that exists is not replaced" "$ROOFTOP" record -s "sim:$on
 expect_text err 'one.roof.*--force' "the message says how to replace it"
 expect_exit 0 "--force replaces it" "$ROOFTOP" record -s "sim:$one@max" -o one.roof --force
 
+cp "$one" own.sim
+for source in replay:one.roof sim:own.sim; do
+    file=${source#*:}
+    cp "$file" before
+    expect_exit 2 "$source is not recorded over itself, by --force either" \
+        "$ROOFTOP" record -s "$source@max" -o "./$file" --force
+    expect_text err "^rooftop record: --output: ./$file: this file is the source; give another" \
+        "the message says so"
+    expect_same "$file" before "$file is as it was"
+done
+
 expect_exit 0 "--redact" "$ROOFTOP" record -s replay:again.roof@max -o redacted.roof --redact
 ! grep -aqE 'alice|bob|serve\.py|gemm\.py|llama-8b|bench' redacted.roof
 result $? "a redacted recording holds no user, command line or container"
