@@ -266,3 +266,9 @@ double recording_length(const struct recording *recording)
 {
     return recording->end - recording->begin;
 }
+
+const char *recording_strerror(int error)
+{
+    return error == -ESTALE ? "the file was removed, renamed or replaced while it was recorded"
+                            : strerror(-error);
+}

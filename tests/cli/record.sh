@@ -149,6 +149,15 @@ result $? "a recorder that is killed leaves its socket"
 expect_exit 1 "a mark for a recorder that was killed" "$ROOFTOP" mark late
 ! has_socket
 result $? "removes the socket"
+"$ROOFTOP" record -s "replay:$h200" -o moved.roof 2>err &
+recorder=$!
+await has_socket
+rm moved.roof
+wait $recorder
+[ $? = 1 ]
+result $? "a recorder whose file is removed ends"
+expect_text err '^rooftop record: moved.roof: the file was removed, renamed or replaced' \
+    "it says what became of its file"
 expect_exit 0 "what the killed recorder wrote can be read" \
     "$ROOFTOP" stat -s replay:killed.roof@max -f json
 
