@@ -37,6 +37,13 @@ ssize_t file_read(const char *path, char *ret, size_t size)
     return length;
 }
 
+bool file_is_same(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
 bool file_is_misplaced(int error)
 {
     switch (error) {

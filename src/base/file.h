@@ -16,6 +16,9 @@ MUST_CHECK ssize_t file_read(const char *path, char *ret, size_t size);
  * is missing: a mistake of who named it, unlike a disk that is full. */
 bool file_is_misplaced(int error);
 
+/* Whether both are there and are one file. */
+bool file_is_same(const char *a, const char *b);
+
 /* Puts a file with this text, readable by its owner alone, in the place of the one that is there:
  * nobody sees half of it, and nothing that lies beside it is followed. Returns 0 or −errno; the
  * file of before is there then. */

@@ -129,11 +129,11 @@ static void finish(struct recorder *recorder)
         loop_remove(recorder->loop, monitor_fd(recorder->monitor));
 }
 
-static void fail(struct recorder *recorder, int error, const char *reason)
+static void fail(struct recorder *recorder, int error)
 {
     end_progress(recorder);
     recorder->code =
-        run_error(recorder->command, "%s: %s%s", recorder->path, reason ? reason : strerror(-error),
+        run_error(recorder->command, "%s: %s%s", recorder->path, recording_strerror(error),
                   error == -ENOSPC ? "; it keeps what was written before" : "");
     finish(recorder);
 }
@@ -156,7 +156,7 @@ static void on_frame(void *context, uint32_t events)
     if (r == 1)
         r = recording_add(recorder->recording);
     if (r < 0) {
-        fail(recorder, r, NULL);
+        fail(recorder, r);
         return;
     }
     double length = recorder->settings->length;
@@ -302,7 +302,7 @@ static int start(struct recorder *recorder, char **child)
                             &recording_options, &failure);
     if (r == -EEXIST)
         return usage_error(recorder->command, "%s; --force replaces it", failure.reason);
-    if (file_is_misplaced(r))
+    if (r == -EINVAL || file_is_misplaced(r))
         return usage_error(recorder->command, "--output: %s", failure.reason);
     if (r < 0)
         return run_error(recorder->command, "%s",
@@ -330,7 +330,7 @@ static void stop(struct recorder *recorder)
         int r = recording_stop(recorder->recording);
         recorder->recording = NULL;
         if (r < 0 && recorder->code == EXIT_DONE)
-            fail(recorder, r, NULL);
+            fail(recorder, r);
         if (r == 0)
             fprintf(stderr, "%s\n", strbuf_text(&summary));
         strbuf_free(&summary);

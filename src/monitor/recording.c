@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "record/mark_socket.h"
 #include "record/writer.h"
 #include "version.h"
@@ -80,10 +81,21 @@ static int adopt_devices(struct recording *recording)
     return r;
 }
 
+static bool is_source(const struct monitor *monitor, const char *path)
+{
+    const struct counter *counter = monitor_counter(monitor);
+    return !counter->ops->live && file_is_same(counter->library, path);
+}
+
 int recording_start(struct recording **ret, struct monitor *monitor, const char *path,
                     const struct recording_options *options, struct counter_failure *failure)
 {
     *failure = (struct counter_failure){0};
+    if (is_source(monitor, path)) {
+        snprintf(failure->reason, sizeof(failure->reason),
+                 "%s: this file is the source; give another", path);
+        return -EINVAL;
+    }
     struct recording *recording = calloc(1, sizeof(*recording));
     if (!recording)
         return -ENOMEM;
@@ -253,4 +265,10 @@ size_t recording_mark_count(const struct recording *recording)
 double recording_length(const struct recording *recording)
 {
     return recording->end - recording->begin;
+}
+
+const char *recording_strerror(int error)
+{
+    return error == -ESTALE ? "the file was removed, renamed or replaced while it was recorded"
+                            : strerror(-error);
 }

@@ -27,6 +27,8 @@ int recording_finish(struct recording *recording);
 /* Ends it, finished or not: what is written is whole. Returns 0 or −errno; the recording is gone in
  * any case. */
 int recording_stop(struct recording *recording);
+/* What an error of one that was started means to its user. */
+const char *recording_strerror(int error);
 
 /* Writes the monitor's present frame, and the marks that have come; to the disk once a second.
  * Returns 0 or −errno, from then on always the same: end it then; the file keeps what it has. */

@@ -22,6 +22,8 @@ enum {
 
 int database_error(int code)
 {
+    if (code == SQLITE_READONLY_DBMOVED)
+        return -ESTALE;
     switch (code & 0xff) {
     case SQLITE_OK:
     case SQLITE_ROW:

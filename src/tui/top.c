@@ -149,7 +149,7 @@ static void stop_recording(struct top *top)
     int r = recording_stop(top->recording);
     top->recording = NULL;
     if (r < 0)
-        say(top, "%s: %s", top->model.recording, strerror(-r));
+        say(top, "%s: %s", top->model.recording, recording_strerror(r));
     else
         say(top, "recorded to %s", top->model.recording);
     top->model.recording[0] = '\0';
@@ -186,7 +186,7 @@ static void add_to_recording(struct top *top)
     int r = top->recording ? recording_add(top->recording) : 0;
     if (r < 0) {
         stop_recording(top);
-        say(top, "the recording was stopped: %s", strerror(-r));
+        say(top, "the recording was stopped: %s", recording_strerror(r));
     }
 }
 

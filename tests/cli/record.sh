@@ -41,6 +41,17 @@ expect_exit 2 "a file that exists is not replaced" "$ROOFTOP" record -s "sim:$on
 expect_text err 'one.roof.*--force' "the message says how to replace it"
 expect_exit 0 "--force replaces it" "$ROOFTOP" record -s "sim:$one@max" -o one.roof --force
 
+cp "$one" own.sim
+for source in replay:one.roof sim:own.sim; do
+    file=${source#*:}
+    cp "$file" before
+    expect_exit 2 "$source is not recorded over itself, by --force either" \
+        "$ROOFTOP" record -s "$source@max" -o "./$file" --force
+    expect_text err "^rooftop record: --output: ./$file: this file is the source; give another" \
+        "the message says so"
+    expect_same "$file" before "$file is as it was"
+done
+
 expect_exit 0 "--redact" "$ROOFTOP" record -s replay:again.roof@max -o redacted.roof --redact
 ! grep -aqE 'alice|bob|serve\.py|gemm\.py|llama-8b|bench' redacted.roof
 result $? "a redacted recording holds no user, command line or container"
@@ -138,6 +149,15 @@ result $? "a recorder that is killed leaves its socket"
 expect_exit 1 "a mark for a recorder that was killed" "$ROOFTOP" mark late
 ! has_socket
 result $? "removes the socket"
+"$ROOFTOP" record -s "replay:$h200" -o moved.roof 2>err &
+recorder=$!
+await has_socket
+rm moved.roof
+wait $recorder
+[ $? = 1 ]
+result $? "a recorder whose file is removed ends"
+expect_text err '^rooftop record: moved.roof: the file was removed, renamed or replaced' \
+    "it says what became of its file"
 expect_exit 0 "what the killed recorder wrote can be read" \
     "$ROOFTOP" stat -s replay:killed.roof@max -f json
 
