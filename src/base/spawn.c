@@ -6,8 +6,11 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +24,35 @@ struct running {
     int to;   /* its standard input, or -1 */
     int from; /* its outputs */
 };
+
+static int check_file(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) < 0)
+        return errno == EACCES ? -EACCES : -ENOENT;
+    return S_ISREG(status.st_mode) && access(path, X_OK) == 0 ? 0 : -EACCES;
+}
+
+int spawn_find(const char *program, char *ret, size_t size)
+{
+    if (strchr(program, '/')) {
+        snprintf(ret, size, "%s", program);
+        return check_file(ret);
+    }
+    const char *path = secure_getenv("PATH");
+    int result = -ENOENT;
+    for (const char *at = path ? path : "/bin:/usr/bin"; at && *program;) {
+        const char *end = strchrnul(at, ':');
+        int length = (int)(end - at);
+        int written = snprintf(ret, size, "%.*s%s%s", length, at, length ? "/" : "", program);
+        int r = written > 0 && (size_t)written < size ? check_file(ret) : -ENOENT;
+        if (r == 0)
+            return 0;
+        result = r == -EACCES ? r : result;
+        at = *end ? end + 1 : NULL;
+    }
+    return result;
+}
 
 static void close_one(int *fd)
 {

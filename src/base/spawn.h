@@ -17,6 +17,10 @@ struct spawn {
  * other −errno: it did not start. */
 MUST_CHECK int spawn_run(const struct spawn *spawn, struct strbuf *out, int *ret_status);
 
+/* The file that a program's name stands for, found as the kernel and shells do: by PATH where it
+ * has no slash. Returns 0 with it in `ret`; -ENOENT; -EACCES: it is there and cannot be run. */
+MUST_CHECK int spawn_find(const char *program, char *ret, size_t size);
+
 /* This program's environment with changes, "NAME=VALUE" or "NAME" to remove it (NULL-terminated):
  * the array is the caller's to free(), the strings are not. NULL where there is no memory. */
 char **spawn_environment(const char *const *changes);

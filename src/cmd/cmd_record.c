@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/loop.h"
+#include "base/spawn.h"
 #include "cmd/common.h"
 #include "monitor/recording.h"
 #include "record/spans.h"
@@ -244,6 +246,20 @@ static void on_child_end(void *context, uint32_t events)
     loop_stop(recorder->loop, 0);
 }
 
+static int refuse_child(const struct recorder *recorder, const char *program, int error)
+{
+    run_error(recorder->command, "%s: %s", program, strerror(error));
+    return error == ENOENT ? JOB_EXIT_NOT_FOUND : JOB_EXIT_CANNOT_RUN;
+}
+
+/* Before a file is made, or replaced, for nothing. */
+static int check_child(const struct recorder *recorder, const char *program)
+{
+    char path[PATH_MAX];
+    int r = spawn_find(program, path, sizeof(path));
+    return r < 0 ? refuse_child(recorder, program, -r) : EXIT_DONE;
+}
+
 static int start_child(struct recorder *recorder, char **argv)
 {
     /* The command gets the signals that this program has blocked or ignores. */
@@ -259,10 +275,8 @@ static int start_child(struct recorder *recorder, char **argv)
     pid_t child;
     int error = posix_spawnp(&child, argv[0], NULL, &attributes, argv, environ);
     posix_spawnattr_destroy(&attributes);
-    if (error) {
-        run_error(recorder->command, "%s: %s", argv[0], strerror(error));
-        return error == ENOENT ? JOB_EXIT_NOT_FOUND : JOB_EXIT_CANNOT_RUN;
-    }
+    if (error)
+        return refuse_child(recorder, argv[0], error);
     recorder->child = child;
     recorder->child_fd = pidfd_open(child, 0);
     int r = recorder->child_fd < 0
@@ -290,7 +304,9 @@ static int watch_all(struct recorder *recorder)
 static int start(struct recorder *recorder, char **child)
 {
     const struct settings *settings = recorder->settings;
-    int code = watch_open(recorder->command, &settings->watch, 0, &recorder->monitor);
+    int code = child[0] ? check_child(recorder, child[0]) : EXIT_DONE;
+    if (code == EXIT_DONE)
+        code = watch_open(recorder->command, &settings->watch, 0, &recorder->monitor);
     if (code != EXIT_DONE)
         return code;
     const struct recording_options recording_options = {

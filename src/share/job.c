@@ -158,7 +158,10 @@ static void drop_client(struct job *job, const struct mps *mps, const struct mps
 {
     struct process_id id = process_identify(client->pid);
     kill(client->pid, SIGCONT);
-    if (mps_terminate(mps, client) == 0 && job->leaving_count < JOB_LEAVING)
+    if (mps_terminate(mps, client) < 0)
+        return;
+    job->dropped = job->dropped || client->pid == job->pid;
+    if (job->leaving_count < JOB_LEAVING)
         job->leaving[job->leaving_count++] = id;
 }
 
@@ -232,11 +235,6 @@ void job_end_all(struct job *job, const struct process_tree *tree, const struct 
                  int signal)
 {
     signal_job(job, tree, true, mps, signal);
-}
-
-bool job_is_leaving(const struct job *job)
-{
-    return job->waiting && is_leaving(job, job->pid);
 }
 
 bool job_pass_on(struct job *job, const struct process_tree *tree)

@@ -16,6 +16,7 @@ struct job {
     int pid_fd;    /* tells of its end */
     bool in_front; /* it was given the terminal */
 
+    bool dropped; /* by its MPS server, since it would die of a signal: the command itself */
     /* Signals that wait until these have left MPS. */
     unsigned long long waiting; /* bit i: signal i + 1 */
     bool waiting_for_all;       /* they are for the whole tree, not the process group alone */
@@ -45,9 +46,6 @@ void job_signal(struct job *job, const struct process_tree *tree, const struct m
  */
 void job_end_all(struct job *job, const struct process_tree *tree, const struct mps *mps,
                  int signal);
-
-/* The command itself was dropped, since it would die of the signal that waits. */
-bool job_is_leaving(const struct job *job);
 
 /* Sends the signals that waited, where the clients have left or their time is over. True where none
  * waits any more. */

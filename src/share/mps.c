@@ -27,27 +27,13 @@ static const char COMM[] = "nvidia-cuda-mps";
 static const double ASK_PATIENCE = 5;
 static const double LOCK_PATIENCE = 20;
 
-static bool is_program(const char *path)
-{
-    return access(path, X_OK) == 0;
-}
-
 bool mps_find_path(char *ret, size_t size)
 {
     const char *named = secure_getenv("ROOFTOP_MPS_CONTROL");
-    if (named && named[0]) {
-        snprintf(ret, size, "%s", named);
-        return is_program(ret);
-    }
-    const char *path = secure_getenv("PATH");
-    while (path && *path) {
-        int length = (int)strcspn(path, ":");
-        int written = snprintf(ret, size, "%.*s/%s", length, path, PROGRAM);
-        if (length > 0 && written > 0 && (size_t)written < size && is_program(ret))
-            return true;
-        path += length + (path[length] == ':');
-    }
-    return false;
+    if (!named || !named[0])
+        return spawn_find(PROGRAM, ret, size) == 0;
+    snprintf(ret, size, "%s", named);
+    return access(ret, X_OK) == 0;
 }
 
 int mps_check_way(const struct mps *mps, bool others, struct counter_failure *failure)

@@ -187,7 +187,7 @@ static void on_signal(void *context, int signal)
     struct run *run = context;
     read_tree(run);
     job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, signal);
-    if (job_is_leaving(&run->job))
+    if (run->job.dropped)
         run->ended_by = signal;
     loop_timer_set(run->leave_timer, LEAVE_PERIOD, LEAVE_PERIOD);
 }

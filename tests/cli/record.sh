@@ -72,6 +72,14 @@ expect_exit 143 "a signal that ends the command is told as shells do" \
 expect_exit 127 "a command that does not exist" \
     "$ROOFTOP" record -s "sim:$one" -o none.roof -- ./no-such-command
 expect_text err 'no-such-command' "is named"
+[ ! -e none.roof ]
+result $? "and leaves no recording"
+cp command.roof kept.roof
+expect_exit 127 "one that PATH does not lead to, in the place of a recording" \
+    "$ROOFTOP" record -s "sim:$one" -f -o kept.roof -- no-such-command
+expect_exit 126 "one that cannot be run, likewise" "$ROOFTOP" record -s "sim:$one" -f -o kept.roof -- "$PWD"
+cmp -s command.roof kept.roof
+result $? "leave that as it was"
 expect_exit 2 "a file without -o" "$ROOFTOP" record -s "sim:$one" file.roof
 expect_text err 'file.roof.*-o' "is explained"
 expect_exit 2 "a folder that does not exist" "$ROOFTOP" record -s "sim:$one@max" -o no/such.roof -- touch ran

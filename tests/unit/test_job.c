@@ -48,7 +48,7 @@ static void a_client_leaves_before_it_is_told(void **state)
     job_end_all(&job, &tree, &stage->mps, SIGTERM);
     job_end_all(&job, &tree, &stage->mps, SIGKILL);
     assert_false(job_pass_on(&job, &tree));
-    assert_true(job_is_leaving(&job));
+    assert_true(job.dropped);
     mps_stage_put(stage, "over", "");
     assert_int_equal(mps_stage_end_of(client), 12);
     assert_true(job_pass_on(&job, &tree));
@@ -111,7 +111,7 @@ static void without_clients_nothing_waits(void **state)
     pid_t shell = start_shell(stage, &tree, "while :; do sleep 0.01; done");
     struct job job = {.pid = shell, .patience = EVER};
     job_end_all(&job, &tree, NULL, SIGTERM);
-    assert_false(job_is_leaving(&job));
+    assert_false(job.dropped);
     assert_true(job_pass_on(&job, &tree));
     assert_int_equal(mps_stage_end_of(shell), 128 + SIGTERM);
     process_tree_free(&tree);
