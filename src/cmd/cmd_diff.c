@@ -195,6 +195,25 @@ static void put_gpu_names(struct strbuf *out, const struct device *a, const stru
                   alike ? "" : "; B: ", alike ? "" : b->text[DEVICE_NAME]);
 }
 
+static bool has_means(const struct diff_gpu *gpu)
+{
+    bool any = false;
+    for (size_t m = 0; m < METRIC_COUNT && !any; m++)
+        any = gpu->metric[m].blocks.count > 0;
+    return any;
+}
+
+static void put_what_is_missing(struct strbuf *out, const struct diff_gpu *a,
+                                const struct diff_gpu *b, size_t rows)
+{
+    if (!has_means(a))
+        strbuf_puts(out, "A is too short: a mean takes two samples\n");
+    if (!has_means(b))
+        strbuf_puts(out, "B is too short: a mean takes two samples\n");
+    if (has_means(a) && has_means(b) && rows == 0)
+        strbuf_puts(out, "Every number is the same; --all shows them\n");
+}
+
 static void put_text(struct strbuf *out, const char *const *names, const struct diff_side *a,
                      const struct diff_side *b, bool all)
 {
@@ -207,11 +226,15 @@ static void put_text(struct strbuf *out, const char *const *names, const struct 
         put_gpu_names(out, &a->gpus[i].device, &b->gpus[i].device);
         strbuf_printf(out, "%-36s  %24s  %24s  %14s\n", "", "A, mean ± spread", "B, mean ± spread",
                       "change");
+        size_t numbers = 0;
         for (size_t m = 0; m < METRIC_COUNT; m++) {
             const struct diff_metric *of_a = &a->gpus[i].metric[m], *of_b = &b->gpus[i].metric[m];
-            if (is_shown((enum metric)m, of_a, of_b, all))
-                put_text_row(out, (enum metric)m, of_a, of_b);
+            if (!is_shown((enum metric)m, of_a, of_b, all))
+                continue;
+            put_text_row(out, (enum metric)m, of_a, of_b);
+            numbers += metric_info((enum metric)m)->unit != UNIT_LABEL;
         }
+        put_what_is_missing(out, &a->gpus[i], &b->gpus[i], numbers);
     }
     strbuf_puts(out, "\nThe spread is the standard deviation of means over a second. A change is "
                      "beyond it where\nWelch's 99 % interval of the difference leaves out zero.\n");
