@@ -318,7 +318,7 @@ static int start(struct recorder *recorder, char **child)
                             &recording_options, &failure);
     if (r == -EEXIST)
         return usage_error(recorder->command, "%s; --force replaces it", failure.reason);
-    if (r == -EINVAL || file_is_misplaced(r))
+    if (r == -EINVAL || r == -EBUSY || file_is_misplaced(r))
         return usage_error(recorder->command, "--output: %s", failure.reason);
     if (r < 0)
         return run_error(recorder->command, "%s",

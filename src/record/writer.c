@@ -1,6 +1,7 @@
 #include "record/writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 static const double PROCESS_PERIOD = 1;
 /* Each waits for a reader as long as the database's patience says. */
 enum { CLOSE_ATTEMPTS = 20 };
+/* Of the file, behind all that SQLite writes and locks: a recorder holds it while it writes. */
+static const off_t CLAIMED_BYTE = (off_t)1 << 60;
 
 enum statement {
     WRITE_META,
@@ -45,6 +48,7 @@ struct written {
 struct record_writer {
     char *path;
     sqlite3 *database;
+    int claim; /* the file, with a lock that tells others of this recorder; or -1 */
     sqlite3_stmt *statement[STATEMENT_COUNT];
     struct record_columns columns;
     bool redact;
@@ -136,6 +140,33 @@ static int make_tables(struct record_writer *writer)
     return r;
 }
 
+static int lock_claimed_byte(int fd, int command, struct flock *lock)
+{
+    *lock = (struct flock){.l_type = F_WRLCK, .l_start = CLAIMED_BYTE, .l_len = 1};
+    return fcntl(fd, command, lock);
+}
+
+/* Where locks are not to be had, nobody is told. */
+static int claim(const char *path)
+{
+    struct flock lock;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0)
+        lock_claimed_byte(fd, F_OFD_SETLK, &lock);
+    return fd;
+}
+
+static bool is_claimed(const char *path)
+{
+    struct flock lock;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool claimed =
+        fd >= 0 && lock_claimed_byte(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    if (fd >= 0)
+        close(fd);
+    return claimed;
+}
+
 static int make_way(const char *path, bool replace, char *why, size_t why_size)
 {
     if (access(path, F_OK) < 0)
@@ -143,6 +174,11 @@ static int make_way(const char *path, bool replace, char *why, size_t why_size)
     if (!replace) {
         snprintf(why, why_size, "%s: the file exists", path);
         return -EEXIST;
+    }
+    if (is_claimed(path)) {
+        snprintf(why, why_size,
+                 "%s: another rooftop records into it now; end that first, or give another", path);
+        return -EBUSY;
     }
     if (unlink(path) < 0) {
         int r = -errno;
@@ -180,6 +216,7 @@ int record_writer_open(struct record_writer **ret, const char *path,
         free(writer);
         return r;
     }
+    writer->claim = claim(path);
     r = make_tables(writer);
     if (r == 0 && options->interval > 0) {
         char interval[32];
@@ -208,6 +245,9 @@ int record_writer_close(struct record_writer *writer)
     /* Leaves no empty journal beside the recording. */
     sqlite3_exec(writer->database, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
     database_close(writer->database);
+    /* Behind the database: the end of any descriptor takes all of SQLite's locks along. */
+    if (writer->claim >= 0)
+        close(writer->claim);
     int flushed = database_flush(writer->path);
     if (r == 0)
         r = flushed;

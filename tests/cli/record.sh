@@ -157,14 +157,20 @@ result $? "a recorder that is killed leaves its socket"
 expect_exit 1 "a mark for a recorder that was killed" "$ROOFTOP" mark late
 ! has_socket
 result $? "removes the socket"
-"$ROOFTOP" record -s "replay:$h200" -o moved.roof 2>err &
+expect_exit 0 "its file can be replaced" "$ROOFTOP" record -s "sim:$one@max" -f -o killed.roof
+"$ROOFTOP" record -s "replay:$h200" -o moved.roof 2>moved.err &
 recorder=$!
 await has_socket
+expect_exit 2 "a file that another recorder writes is not replaced" "$ROOFTOP" record -s "sim:$one@max" -f -o moved.roof
+cat err >refused
+expect_text refused '^rooftop record: --output: moved.roof: another rooftop records into it now; end that first' "by name"
+kill -0 $recorder
+result $? "and that goes on"
 rm moved.roof
 wait $recorder
 [ $? = 1 ]
 result $? "a recorder whose file is removed ends"
-expect_text err '^rooftop record: moved.roof: the file was removed, renamed or replaced' \
+expect_text moved.err '^rooftop record: moved.roof: the file was removed, renamed or replaced' \
     "it says what became of its file"
 expect_exit 0 "what the killed recorder wrote can be read" \
     "$ROOFTOP" stat -s replay:killed.roof@max -f json
