@@ -22,7 +22,7 @@ expect_text out 'mean power +593 W ' 'and its meter'
 echo 1 >now
 printf 'gpu h200\nclock %s\nlog %s\n' "$PWD/now" "$PWD/calls" >script
 expect_exit 0 'top --once without new counters' "$ROOFTOP" top --source nvml --once --size 100x24
-[ "$(grep -c nvmlGpmSampleGet calls)" -ge 3 ]
+[ "$(grep -c nvmlDeviceGetUtilizationRates calls)" -ge 3 ]
 result $? 'waits for them for some frames'
 expect_text out 'have not advanced' 'and says so then'
 grep -q CudaDriverVersion calls
