@@ -1,5 +1,6 @@
 #include "share/account.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "sol/bound.h"
@@ -27,7 +28,25 @@ const char *account_outcome_word(enum account_outcome outcome)
     return words[outcome];
 }
 
-static void add_memory(struct account_gpu *gpu, const struct process_list *processes,
+/* The GPUs are counted over all attempts, but not between them. */
+void account_begin_attempt(struct account *account)
+{
+    account->attempts++;
+    account->outcome = OUTCOME_ENDED;
+    account->note[0] = '\0';
+    account->verified_after = account->mps_lost_after = 0;
+    account->seen = account->was_client = false;
+    for (size_t i = 0; i < account->gpu_count; i++)
+        account_pause(&account->gpus[i]);
+}
+
+double account_interval(const struct reading *reading, double interval, double begin, double now)
+{
+    return now - reading->age > begin ? fmin(interval, now - begin) : 0;
+}
+
+/* Whether a process of the job is listed. */
+static bool add_memory(struct account_gpu *gpu, const struct process_list *processes,
                        const struct process_tree *tree)
 {
     uint64_t sum = 0;
@@ -36,6 +55,7 @@ static void add_memory(struct account_gpu *gpu, const struct process_list *proce
             sum += processes->process[i].memory_bytes;
     if (sum > gpu->memory_peak)
         gpu->memory_peak = sum;
+    return sum > 0;
 }
 
 /* Power over time, until the driver's counter moves: then what that has counted since it moved last
@@ -64,6 +84,13 @@ static void add_energy(struct account_gpu *gpu, const struct sample *sample, dou
     gpu->moved_to = total;
 }
 
+void account_pause(struct account_gpu *gpu)
+{
+    gpu->settled_share += gpu->pending_share;
+    gpu->pending = gpu->pending_share = 0;
+    gpu->has_counter = gpu->has_moved = false;
+}
+
 bool account_energy(const struct account_gpu *gpu, double *ret)
 {
     if (gpu->weight[METRIC_POWER] <= 0 && gpu->settled_share <= 0)
@@ -82,11 +109,11 @@ static void add_span(struct account_gpu *gpu, const struct sample *sample, doubl
     gpu->work_end = gpu->seconds;
 }
 
-void account_add(struct account_gpu *gpu, const struct reading *reading, double interval,
+bool account_add(struct account_gpu *gpu, const struct reading *reading, double interval,
                  const struct process_tree *tree, unsigned jobs)
 {
     if (reading->state != READING_OK || interval <= 0)
-        return;
+        return false;
     const struct sample *sample = &reading->sample;
     gpu->seconds += interval;
     gpu->neighbours += (jobs - 1) * interval;
@@ -103,7 +130,7 @@ void account_add(struct account_gpu *gpu, const struct reading *reading, double 
     gpu->l2_seen = gpu->l2_seen || sample_has(sample, METRIC_L2_ACTIVE);
     add_span(gpu, sample, interval);
     add_energy(gpu, sample, interval, jobs);
-    add_memory(gpu, &reading->processes, tree);
+    return add_memory(gpu, &reading->processes, tree);
 }
 
 double account_busy_seconds(const struct account_gpu *gpu)

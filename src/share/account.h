@@ -47,23 +47,34 @@ struct account {
     double sm_percent;
     uint64_t memory_bytes; /* the slot; 0: none */
     enum account_outcome outcome;
-    int exit_code;         /* that `run` returns */
+    int exit_code; /* that `run` returns */
+    unsigned attempts;
+    /* Of the last attempt. */
     double verified_after; /* seconds until the first process was seen to be an MPS client within
                               its limits; 0: never */
     bool seen;             /* a process of it was seen on a GPU */
     bool was_client;       /* the log of MPS has it as a client */
     double mps_lost_after; /* seconds until the MPS daemon ended under it; 0: it did not */
-    unsigned attempts;
-    char note[512]; /* why it was stopped, or "" */
+    char note[512];        /* why it was stopped, or "" */
     const char *const *command;
     size_t gpu_count;
     struct account_gpu *gpus;
 };
 
+/* What was said of an attempt before is of that only. */
+void account_begin_attempt(struct account *account);
+
+/* Seconds of a frame's `interval` that are the job's, which began then on the monotonic clock: the
+ * first covers the start of MPS too. 0 where all of the reading is of before. */
+double account_interval(const struct reading *reading, double interval, double begin, double now);
+
 /* Takes one reading of the job's GPU. `jobs` is how many share the GPU, itself included; programs
- * without a slot are one together. */
-void account_add(struct account_gpu *gpu, const struct reading *reading, double interval,
+ * without a slot are one together. Returns whether a process of the job holds memory there. */
+bool account_add(struct account_gpu *gpu, const struct reading *reading, double interval,
                  const struct process_tree *tree, unsigned jobs);
+
+/* Behind an attempt of the job: what the driver counts until the next one begins is not its. */
+void account_pause(struct account_gpu *gpu);
 
 /* The job's share of what the GPU used, in joules; false where that is not known. */
 bool account_energy(const struct account_gpu *gpu, double *ret);

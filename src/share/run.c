@@ -177,8 +177,7 @@ static void verify_late(struct run *run, const struct mps_story *story)
 {
     struct account *account = run->account;
     const struct mps_tally *clients = &story->connected;
-    account->was_client =
-        account->was_client || clients->own + (run->most_jobs < 2 ? clients->others : 0) > 0;
+    account->was_client = clients->own + (run->most_jobs < 2 ? clients->others : 0) > 0;
 }
 
 static void look_back(struct run *run)
@@ -215,7 +214,6 @@ static int make_account(struct run *run)
 static int watch_until_done(struct run *run, struct counter_failure *failure)
 {
     for (;;) {
-        run->account->attempts++;
         run->log_begin = run->shared ? mps_log_length(&run->mps) : 0;
         int r = run_watch(run);
         if (r < 0)
@@ -244,7 +242,6 @@ static enum run_result run_plainly(struct run *run, struct counter_failure *fail
         return RUN_NO_GPU;
     }
     run_say(run, "no GPU, so it runs without: %s", failure->reason);
-    run->account->attempts = 1;
     int r = run_watch(run);
     if (r < 0)
         share_fail(failure, r, "", "the command cannot be run: %s", strerror(-r));

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -187,7 +186,7 @@ static void on_signal(void *context, int signal)
     struct run *run = context;
     read_tree(run);
     job_signal(&run->job, &run->tree, run->has_mps ? &run->mps : NULL, signal);
-    if (run->job.dropped)
+    if (run->job.dropped && !run->ended_by)
         run->ended_by = signal;
     loop_timer_set(run->leave_timer, LEAVE_PERIOD, LEAVE_PERIOD);
 }
@@ -210,7 +209,7 @@ static void verify(struct run *run, const struct process_list *processes)
     switch (verify_look(&run->verify, processes, &run->tree, why, sizeof(why))) {
     case VERIFY_GOOD:
         if (run->account->verified_after <= 0)
-            run->account->verified_after = clock_monotonic() - run->account->begin;
+            run->account->verified_after = clock_monotonic() - run->attempt_begin;
         break;
     case VERIFY_OUTSIDE:
     case VERIFY_LIMITS:
@@ -238,19 +237,14 @@ static void look_at_limits(struct run *run, const struct reading *reading)
         stop(run, OUTCOME_MEMORY, RUN_EXIT_MEMORY, why);
 }
 
-/* The first frame covers what came before the job too: the start of MPS, the wait for a slot. */
-static double interval_of_job(const struct run *run)
-{
-    return fmin(monitor_interval(run->monitor), clock_monotonic() - run->attempt_begin);
-}
-
 static void look_at_gpu(struct run *run, size_t i, const struct reading *reading)
 {
-    double interval = interval_of_job(run);
+    double interval = account_interval(reading, monitor_interval(run->monitor), run->attempt_begin,
+                                       clock_monotonic());
     if (!run->ended) {
-        account_add(&run->account->gpus[i], reading, interval, &run->tree,
-                    run->jobs[i] + run->strangers[i]);
-        run->account->seen = run->account->seen || run->account->gpus[i].memory_peak > 0;
+        bool seen = account_add(&run->account->gpus[i], reading, interval, &run->tree,
+                                run->jobs[i] + run->strangers[i]);
+        run->account->seen = run->account->seen || seen;
     }
     if (!run->ended && i == 0 && run->options->observe)
         run->options->observe(run->options->context, reading, interval);
@@ -299,7 +293,7 @@ static void look_at_daemon(struct run *run)
 {
     if (run->daemon_fd < 0 || run->account->mps_lost_after > 0 || has_daemon(run))
         return;
-    run->account->mps_lost_after = clock_monotonic() - run->account->begin;
+    run->account->mps_lost_after = clock_monotonic() - run->attempt_begin;
     run_say(run,
             "the MPS daemon of %s has ended under the job, which may fail for that; %s/control.log "
             "may say why",
@@ -427,8 +421,7 @@ int run_watch(struct run *run)
         .reserve_bytes =
             run->options->reserve_bytes ? run->options->reserve_bytes : GUARD_RESERVE_BYTES,
     };
-    run->account->outcome = OUTCOME_ENDED;
-    run->account->note[0] = '\0';
+    account_begin_attempt(run->account);
     for (size_t i = 0; i < SLOT_GPUS; i++)
         run->jobs[i] = 1;
     int r = set_up(run);

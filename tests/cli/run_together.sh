@@ -169,6 +169,18 @@ wait $neighbour
 [ $? -eq 123 ]
 result $? "so does its neighbour"
 
+# What was seen of the first attempt is not said of the second, which is no client of MPS.
+$run --share --mem 4G --retry-victims 1 --json plain.json -- sh -c \
+    'if [ -e nine ]; then exit 0; fi; exec "$0" start touch nine spin 600' "$fake_job" >/dev/null 2>plain.err &
+job=$!
+await [ -e nine ]
+expect_exit 123 "a neighbour that faults" $run --share --mem 4G -- "$fake_job" seen 12 fault
+wait $job
+result $? "a second attempt without CUDA"
+"$jsoncheck" outcome attempts verified verified_by verified_after_seconds <plain.json >values
+echo '"ended" 2 false null null' >expected
+expect_same values expected "is not said to be verified"
+
 # The daemon dies under a job, which may end of it before the daemon's end is seen.
 # lose_daemon NAME COMMAND…: the command ends it, and gets its PID file.
 lose_daemon() {

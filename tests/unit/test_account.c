@@ -92,6 +92,53 @@ static void a_counter_that_begins_anew_counts_nothing(void **state)
     assert_near(energy(fixture), 1800 + 700, 1e-6);
 }
 
+/* Between two attempts of the job the GPU is another's. */
+static void what_the_counter_says_of_a_pause_is_not_charged(void **state)
+{
+    struct account_fixture *fixture = *state;
+    add(fixture, 1, 5e6, 1);
+    add(fixture, 1, 5e6 + 700, 1);
+    add(fixture, 1, 5e6 + 700, 1);
+    account_pause(&fixture->gpu);
+    assert_near(energy(fixture), 1800, 1e-6);
+    add(fixture, 1, 9e6, 1);
+    add(fixture, 1, 9e6 + 500, 1);
+    assert_near(energy(fixture), 1800 + 1200, 1e-6);
+    add(fixture, 1, 9e6 + 1200, 1);
+    assert_near(energy(fixture), 3000 + 700, 1e-6);
+}
+
+static void the_first_frame_is_the_jobs_from_its_begin_on(void **state)
+{
+    struct account_fixture *fixture = *state;
+    fixture->reading.age = .03;
+    assert_near(account_interval(&fixture->reading, 10, 100, 100.05), .05, 1e-9);
+    assert_near(account_interval(&fixture->reading, 10, 100, 100.02), 0, 0);
+    assert_near(account_interval(&fixture->reading, .1, 100, 107), .1, 1e-9);
+}
+
+/* What is said of an attempt is not said of the next; what the GPUs did is of all. */
+static void an_attempt_begins_without_what_was_seen_before(void **state)
+{
+    struct account_fixture *fixture = *state;
+    struct account account = {.outcome = OUTCOME_VICTIM,
+                              .verified_after = 1,
+                              .mps_lost_after = 2,
+                              .seen = true,
+                              .was_client = true,
+                              .note = "why",
+                              .attempts = 1,
+                              .gpu_count = 1,
+                              .gpus = &fixture->gpu};
+    add(fixture, 1, 0, 1);
+    account_begin_attempt(&account);
+    assert_int_equal(account.attempts, 2);
+    assert_int_equal(account.outcome, OUTCOME_ENDED);
+    assert_near(account.verified_after + account.mps_lost_after, 0, 0);
+    assert_false(account.seen || account.was_client || account.note[0]);
+    assert_near(energy(fixture), 600, 1e-9);
+}
+
 static void what_was_not_read_is_not_charged(void **state)
 {
     struct account_fixture *fixture = *state;
@@ -161,6 +208,9 @@ int main(void)
         TEST(between_its_moves_the_drivers_counter_counts),
         TEST(what_the_counter_says_is_shared_as_the_power_was),
         TEST(a_counter_that_begins_anew_counts_nothing),
+        TEST(what_the_counter_says_of_a_pause_is_not_charged),
+        TEST(the_first_frame_is_the_jobs_from_its_begin_on),
+        TEST(an_attempt_begins_without_what_was_seen_before),
         TEST(what_was_not_read_is_not_charged),
         TEST(busy_time_goes_by_the_share_that_was_seen),
         TEST(the_span_is_from_the_first_work_to_the_last),
