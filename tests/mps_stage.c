@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +100,8 @@ pid_t mps_stage_client(const struct mps_stage *stage, const char *words)
              words);
     pid_t pid = fork();
     if (pid == 0) {
+        /* A test that is killed leaves no client behind. */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         setenv("CUDA_MPS_PIPE_DIRECTORY", stage->mps.pipe, 1);
         setenv("CUDA_VISIBLE_DEVICES", STAGE_UUID, 1);
         execl("/bin/sh", "sh", "-c", command, NULL);

@@ -74,11 +74,11 @@ expect_exit 127 "a command that does not exist" \
 expect_text err 'no-such-command' "is named"
 [ ! -e none.roof ]
 result $? "and leaves no recording"
-cp command.roof kept.roof
+cp part.roof kept.roof
 expect_exit 127 "one that PATH does not lead to, in the place of a recording" \
     "$ROOFTOP" record -s "sim:$one" -f -o kept.roof -- no-such-command
 expect_exit 126 "one that cannot be run, likewise" "$ROOFTOP" record -s "sim:$one" -f -o kept.roof -- "$PWD"
-cmp -s command.roof kept.roof
+cmp -s part.roof kept.roof
 result $? "leave that as it was"
 expect_exit 2 "a file without -o" "$ROOFTOP" record -s "sim:$one" file.roof
 expect_text err 'file.roof.*-o' "is explained"

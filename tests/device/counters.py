@@ -8,6 +8,7 @@ usage: counters.py [SECONDS]     a soak under load, two programs that want them,
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -120,6 +121,22 @@ def size_of(recording):
                if os.path.exists(path))
 
 
+def describe_clocks(frames):
+    """NVML's clock, which is that of a moment, beside the effective one, a mean since the frame before."""
+    both = [(gpu_["sm_clock_hertz"] / 1e6, gpu_["effective_clock_hertz"] / 1e6) for _, gpu_ in frames
+            if gpu_["sm_clock_hertz"] and gpu_["effective_clock_hertz"] and (gpu_["graphics_active_ratio"] or 0) > 0.9]
+    if len(both) < 20:
+        return
+    for name, clocks in (("NVML's", [nvml for nvml, _ in both]), ("effective", [clock for _, clock in both])):
+        print("  clock, %s: %.0f MHz, standard deviation %.0f, %.0f to %.0f" % (
+            name, statistics.fmean(clocks), statistics.stdev(clocks), min(clocks), max(clocks)))
+    tenth = len(both) // 10
+    means = [statistics.fmean(clock / nvml for nvml, clock in both[i * tenth:(i + 1) * tenth]) for i in range(10)]
+    print("  effective over NVML's, tenth by tenth: %s" % " ".join("%.3f" % mean for mean in means))
+    if len({nvml for nvml, _ in both}) > 1 and len({clock for _, clock in both}) > 1:
+        print("  their correlation: %.2f" % statistics.correlation(*zip(*both)))
+
+
 def describe_recording(path, mode, seconds):
     frames = [(f["time"], f["gpus"][0]) for f in gpu.stat("replay:%s@max" % path)]
     with_clock = [time for time, gpu_ in frames if gpu_["effective_clock_hertz"] is not None]
@@ -133,6 +150,7 @@ def describe_recording(path, mode, seconds):
               mode, seconds, len(frames), longest, len(with_clock), gap, fresh, known,
               busy, *(gpu.last_known(frames, name) for name in (
                   "counters_sessions_total", "counters_cpu_seconds_total", "counters_overflows_total"))))
+    describe_clocks(frames)
 
 
 def soak_beside(seconds, mode="continuous", kind=None, n=0):

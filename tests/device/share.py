@@ -4,7 +4,7 @@ usage: share.py [STEP…]    as root; all steps, where none is named, in under f
                            command with its answer, then the findings. Ends every daemon that it
                            started, also on failure. Steps: commands limits ends fault users
        share.py probe      flags, protocols, one server for two users, under 40 s (share_probe.py)
-       share.py terminate  when does the end of a client harm the one beside it? 50 s (share_terminate.py)"""
+       share.py terminate  when does the end of a client harm the one beside it? 110 s (share_terminate.py)"""
 import ctypes
 import glob
 import importlib

@@ -1,6 +1,7 @@
 /* How the processes of a job are ended, over the fake MPS daemon. */
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,26 +11,52 @@
 
 static const double EVER = 1e6;
 
-/* A client that dies of SIGTERM, and leaves when it is dropped and may. */
-static pid_t start_client(struct mps_stage *stage, struct job *job, struct process_tree *tree)
+/* A job and its processes: at first a client that dies of SIGTERM, and leaves when it is dropped
+ * and may. */
+struct scene {
+    struct mps_stage *stage;
+    struct process_tree tree;
+    struct job job;
+    pid_t client;
+};
+
+static struct scene begin(void **state)
 {
+    struct scene scene = {.stage = *state};
     struct mps_view view;
     char words[192];
-    mps_stage_start(stage);
-    snprintf(words, sizeof(words), "linger %s/over touch %s/up spin 1000", stage->folder,
-             stage->folder);
-    pid_t pid = mps_stage_client(stage, words);
-    mps_stage_await(stage, "up");
-    mps_stage_await_client(stage, pid, &view);
-    *job = (struct job){.pid = pid, .patience = EVER};
-    assert_int_equal(process_tree_add(tree, pid), 0);
-    return pid;
+    mps_stage_start(scene.stage);
+    snprintf(words, sizeof(words), "linger %s/over touch %s/up spin 1000", scene.stage->folder,
+             scene.stage->folder);
+    scene.client = mps_stage_client(scene.stage, words);
+    mps_stage_await(scene.stage, "up");
+    mps_stage_await_client(scene.stage, scene.client, &view);
+    scene.job = (struct job){.pid = scene.client, .patience = EVER};
+    assert_int_equal(process_tree_add(&scene.tree, scene.client), 0);
+    return scene;
+}
+
+static void end_all(struct scene *scene, int signal)
+{
+    job_end_all(&scene->job, &scene->tree, &scene->stage->mps, signal);
+}
+
+static bool pass_on(struct scene *scene)
+{
+    return job_pass_on(&scene->job, &scene->tree);
+}
+
+static void let_client_leave(struct scene *scene)
+{
+    mps_stage_put(scene->stage, "over", "");
+    assert_int_equal(mps_stage_end_of(scene->client), 12);
 }
 
 static pid_t start_shell(const struct mps_stage *stage, struct process_tree *tree, const char *line)
 {
     pid_t pid = fork();
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (chdir(stage->folder) < 0)
             _exit(127);
         execl("/bin/sh", "sh", "-c", line, NULL);
@@ -41,67 +68,53 @@ static pid_t start_shell(const struct mps_stage *stage, struct process_tree *tre
 
 static void a_client_leaves_before_it_is_told(void **state)
 {
-    struct mps_stage *stage = *state;
-    struct process_tree tree = {0};
-    struct job job;
-    pid_t client = start_client(stage, &job, &tree);
-    job_end_all(&job, &tree, &stage->mps, SIGTERM);
-    job_end_all(&job, &tree, &stage->mps, SIGKILL);
-    assert_false(job_pass_on(&job, &tree));
-    assert_true(job.dropped);
-    mps_stage_put(stage, "over", "");
-    assert_int_equal(mps_stage_end_of(client), 12);
-    assert_true(job_pass_on(&job, &tree));
-    process_tree_free(&tree);
+    struct scene scene = begin(state);
+    end_all(&scene, SIGTERM);
+    end_all(&scene, SIGKILL);
+    assert_false(pass_on(&scene));
+    assert_true(scene.job.dropped);
+    let_client_leave(&scene);
+    assert_true(pass_on(&scene));
+    process_tree_free(&scene.tree);
 }
 
 static void one_that_does_not_leave_is_told(void **state)
 {
-    struct mps_stage *stage = *state;
-    struct process_tree tree = {0};
-    struct job job;
-    pid_t client = start_client(stage, &job, &tree);
-    job.patience = 1e-9;
-    job_end_all(&job, &tree, &stage->mps, SIGTERM);
-    assert_true(job_pass_on(&job, &tree));
-    assert_int_equal(mps_stage_end_of(client), 128 + SIGTERM);
-    process_tree_free(&tree);
+    struct scene scene = begin(state);
+    scene.job.patience = 1e-9;
+    end_all(&scene, SIGTERM);
+    assert_true(pass_on(&scene));
+    assert_int_equal(mps_stage_end_of(scene.client), 128 + SIGTERM);
+    process_tree_free(&scene.tree);
 }
 
 static void one_that_is_stopped_leaves_too(void **state)
 {
-    struct mps_stage *stage = *state;
-    struct process_tree tree = {0};
-    struct job job;
-    pid_t client = start_client(stage, &job, &tree);
+    struct scene scene = begin(state);
     int status;
-    kill(client, SIGSTOP);
-    assert_int_equal(waitpid(client, &status, WUNTRACED), client);
-    mps_stage_put(stage, "over", "");
-    job_end_all(&job, &tree, &stage->mps, SIGTERM);
-    assert_int_equal(mps_stage_end_of(client), 12);
-    process_tree_free(&tree);
+    kill(scene.client, SIGSTOP);
+    assert_int_equal(waitpid(scene.client, &status, WUNTRACED), scene.client);
+    end_all(&scene, SIGTERM);
+    let_client_leave(&scene);
+    process_tree_free(&scene.tree);
 }
 
 static void a_shell_does_not_go_on_meanwhile(void **state)
 {
-    struct mps_stage *stage = *state;
-    struct process_tree tree = {0};
-    struct job job;
-    pid_t client = start_client(stage, &job, &tree);
-    pid_t shell = start_shell(stage, &tree, "touch shell; while :; do sleep 0.01; done");
-    pid_t handler = start_shell(stage, &tree,
+    struct scene scene = begin(state);
+    pid_t shell =
+        start_shell(scene.stage, &scene.tree, "touch shell; while :; do sleep 0.01; done");
+    pid_t handler = start_shell(scene.stage, &scene.tree,
                                 "trap 'exit 7' TERM; touch handler; while :; do sleep 0.01; done");
-    mps_stage_await(stage, "shell");
-    mps_stage_await(stage, "handler");
-    job_end_all(&job, &tree, &stage->mps, SIGTERM);
+    mps_stage_await(scene.stage, "shell");
+    mps_stage_await(scene.stage, "handler");
+    end_all(&scene, SIGTERM);
     assert_int_equal(mps_stage_end_of(shell), 128 + SIGTERM);
     assert_int_equal(kill(handler, 0), 0);
-    mps_stage_put(stage, "over", "");
-    assert_int_equal(mps_stage_end_of(client), 12);
-    assert_true(job_pass_on(&job, &tree));
+    let_client_leave(&scene);
+    assert_true(pass_on(&scene));
     assert_int_equal(mps_stage_end_of(handler), 7);
-    process_tree_free(&tree);
+    process_tree_free(&scene.tree);
 }
 
 static void without_clients_nothing_waits(void **state)
